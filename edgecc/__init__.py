@@ -1,0 +1,3 @@
+"""edgecc: compile PyTorch and ONNX models to small quantized programs for edge chips."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,82 @@
+"""The one list of kernels: it drives selection, tests and benchmarks.
+
+Importing this module does not import tvm; builders do, when called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgecc.errors import UnsupportedModel
+from edgecc.kernels.spec import Spec
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """A way to compute one operator.
+
+    `name` is `<dtype>_<op>_<tile>__<isa>`. `requires` are ISA features (as targets spell them).
+    `accepts(spec)` is None, or the reason why not. `cost(spec)` estimates instructions: selection
+    takes the cheapest accepting kernel. `extent(spec)` is the outermost parallel loop's trip
+    count: begin and end run over it. `pack(spec, constants)` gives the bytes read through the
+    weights pointer (empty: the kernel has no such parameter). `build(spec, symbol, target)`
+    returns a tvm PrimFunc with parameters
+    (inputs..., weights if any, outputs..., scratch if scratch_bytes, args, begin, end).
+    """
+
+    name: str
+    op: str
+    dtype: str
+    requires: frozenset[str]
+    accepts: Callable[[Any], str | None]
+    cost: Callable[[Any], float]
+    extent: Callable[[Any], int]
+    pack: Callable[[Any, Mapping[str, Any]], np.ndarray]
+    build: Callable[[Any, str, Any], Any]
+    scratch_bytes: Callable[[Any], int] = lambda spec: 0
+    fast: bool = False
+
+
+def all_kernels() -> tuple[KernelRecord, ...]:
+    """Every kernel that edgecc has, in no particular order."""
+    from edgecc.kernels import catalogue
+
+    return catalogue.KERNELS
+
+
+def find(name: str) -> KernelRecord:
+    return next(k for k in all_kernels() if k.name == name)
+
+
+def candidates(spec: Spec, features: Iterable[str]) -> list[KernelRecord]:
+    """Kernels for `spec` that the features allow and that accept it, cheapest first."""
+    have = frozenset(features)
+    fitting = [k for k in all_kernels() if (k.op, k.dtype) == (spec.op, spec.dtype)
+               and k.requires <= have and k.accepts(spec) is None]
+    return sorted(fitting, key=lambda k: (k.cost(spec), k.name))
+
+
+def select(spec: Spec, features: Iterable[str], where: str) -> tuple[KernelRecord, str | None]:
+    """The cheapest kernel, and why it is not a fast one (None if it is).
+
+    Raises UnsupportedModel when no kernel accepts the spec.
+    """
+    found = candidates(spec, features)
+    if not found:
+        raise UnsupportedModel(f"no kernel computes {spec.text()}", where=where)
+    best = found[0]
+    return best, None if best.fast else _why_not_fast(spec, frozenset(features))
+
+
+def _why_not_fast(spec: Spec, have: frozenset[str]) -> str:
+    reasons = []
+    for kernel in all_kernels():
+        if kernel.fast and (kernel.op, kernel.dtype) == (spec.op, spec.dtype):
+            missing = kernel.requires - have
+            if not missing and (reason := kernel.accepts(spec)):
+                reasons.append(f"{kernel.name}: {reason}")
+    return "; ".join(reasons) or f"no fast {spec.dtype} {spec.op} kernel for this target"

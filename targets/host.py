@@ -1,0 +1,32 @@
+"""The workstation itself, with whatever its CPU has (AVX512-VNNI, AVX2, or Arm's dotprod)."""
+
+from edgecc.targets import host_cpu
+from edgecc.targets.target import Region, Target, Toolchain
+
+VNNI = frozenset({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vnni"})
+
+
+def _host() -> Target:
+    have, architecture = host_cpu.features(), host_cpu.architecture()
+    if architecture == "aarch64":
+        cpu = "cortex-a76" if "dotprod" in have else "generic"
+    elif have >= VNNI:
+        cpu = "icelake-server"
+    else:
+        cpu = "haswell" if {"avx2", "fma"} <= have else "x86-64"
+    return Target(
+        name="host",
+        description="this workstation",
+        triple=f"{architecture}-linux-gnu",
+        cpu=cpu,
+        llvm_options=("-unroll-threshold-aggressive:uint=0",),
+        features=have,
+        architecture=architecture,
+        cores=host_cpu.cores(),
+        memories=(Region("ram", 1 << 32),),
+        toolchain=Toolchain("zig", ("zig", "cc", "-target", f"{architecture}-linux-musl")),
+        source={"features": "/proc/cpuinfo", "memories": "an allowance, not a reading"},
+    )
+
+
+TARGETS = (_host(),)

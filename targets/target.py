@@ -1,0 +1,65 @@
+"""Target: a chip as passive data. Every number carries its source in `source`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Region:
+    """A memory of the chip. `may_hold` says what the planner may put there."""
+
+    name: str
+    size_bytes: int
+    base: int | None = None
+    align_bytes: int = 16
+    bandwidth_bytes_per_s: int | None = None
+    may_hold: tuple[str, ...] = ("arena", "weights")
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """How to compile C and link for the target: `kind` is zig, gcc, clang or none.
+
+    `argv` is the compiler driver with its fixed flags; for zig, `-target TRIPLE` included.
+    """
+
+    kind: str
+    argv: tuple[str, ...]
+    libc: str = "musl"
+    sysroot: str | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """One chip or board family.
+
+    `triple`, `cpu`, `attributes` go to LLVM; `cpu` is chosen for the schedule it gives.
+    `features` are the ISA features kernels ask for (neon, dotprod, avx2, avx512vnni ...).
+    `emulator` is the QEMU command that runs its programs, e.g. ("qemu-aarch64", "-cpu",
+    "cortex-a76"); empty when QEMU knows no such CPU. `source` maps field names to a datasheet,
+    manual or file.
+    """
+
+    name: str
+    description: str
+    triple: str
+    cpu: str
+    attributes: tuple[str, ...] = ()
+    llvm_options: tuple[str, ...] = ()
+    features: frozenset[str] = frozenset()
+    architecture: str = "aarch64"  # as `uname -m` says
+    cores: int = 1
+    clock_hz: int | None = None
+    int8_macs_per_cycle: float | None = None
+    memories: tuple[Region, ...] = ()
+    dtypes: tuple[str, ...] = ("int8", "float32")
+    preferred_layout: str = "NHWC"
+    kernels: tuple[str, ...] | None = None  # names allowed; None: all that the features allow
+    npu: str | None = None
+    toolchain: Toolchain = Toolchain("none", ())
+    runner: str = "linux"  # linux, or none
+    emulator: tuple[str, ...] = ()
+    source: Mapping[str, str] = field(default_factory=dict)
