@@ -1,0 +1,156 @@
+"""How kernels are written: the C ABI's parameters and flat buffers over TVM's IRBuilder.
+
+A builder opens `kernel(...)`, emits loops and vector loads and stores with plain Python around
+them, and takes the finished PrimFunc from `.func`. There are no blocks and no schedules: what is
+written is what LLVM gets. Values are TVM expressions; `let` names one so that it is computed once.
+
+Two buffers over one pointer are assumed not to alias by LLVM: read and write a scratch area
+through one buffer only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir import PointerType, PrimType, Var
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+Operand = tuple[str, int]  # (dtype, elements)
+UNBOUNDED = 1 << 30  # declared length of an area whose extent the code itself respects
+
+
+class KernelBuilder:
+    """The parameters of the kernel under construction, and `func` once the context has closed."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Any] = []
+        self.outputs: list[Any] = []
+        self.scratch: Any = None
+        self.args: Any = None
+        self.begin: Any = None
+        self.end: Any = None
+        self.func: Any = None
+        self._weights: Any = None
+
+    def weights(self, dtype: str, offset_bytes: int = 0) -> Any:
+        """The packed constants from `offset_bytes` on, as elements of `dtype`."""
+        data = self._weights
+        if offset_bytes:
+            data = tirx.handle_add_byte_offset(data, offset_bytes)
+        return T.decl_buffer((UNBOUNDED,), dtype, data=data)
+
+
+def _pointer(name: str, dtype: str) -> Any:
+    return T.arg(name, Var(name, PointerType(PrimType(dtype))))
+
+
+def _buffers(prefix: str, operands: Sequence[Operand]) -> list[Any]:
+    pointers = [(_pointer(f"{prefix}{i}", dtype), dtype, n) for i, (dtype, n) in enumerate(operands)]
+    return [(pointer, dtype, n) for pointer, dtype, n in pointers]
+
+
+@contextmanager
+def kernel(
+    symbol: str,
+    *,
+    inputs: Sequence[Operand],
+    outputs: Sequence[Operand],
+    weights: bool,
+    scratch: Operand | None = None,
+    may_alias: bool = False,
+) -> Iterator[KernelBuilder]:
+    """Open a kernel function of the C ABI.
+
+    `may_alias`: an output may share memory with an input (in place), so no restrict pointers.
+    """
+    k = KernelBuilder()
+    with IRBuilder() as builder:
+        with T.prim_func(s_tir=True):
+            T.func_name(symbol)
+            T.func_attr({"global_symbol": symbol, "tirx.noalias": not may_alias})
+            taken = _buffers("input", inputs)
+            if weights:
+                k._weights = _pointer("weights", "uint8")
+            given = _buffers("output", outputs)
+            work = _pointer("scratch", scratch[0]) if scratch else None
+            args = _pointer("args", "int32")
+            k.begin, k.end = T.arg("begin", T.int32()), T.arg("end", T.int32())
+            k.inputs = [T.decl_buffer((n,), d, data=p) for p, d, n in taken]
+            k.outputs = [T.decl_buffer((n,), d, data=p) for p, d, n in given]
+            k.args = T.decl_buffer((UNBOUNDED,), "int32", data=args)
+            if scratch:
+                k.scratch = T.decl_buffer((scratch[1],), scratch[0], data=work)
+            yield k
+        k.func = builder.get()
+
+
+def vector(dtype: str, lanes: int) -> str:
+    return f"{dtype}x{lanes}" if lanes > 1 else dtype
+
+
+def load(buffer: Any, offset: Any, lanes: int = 1) -> Any:
+    """`lanes` consecutive elements from `offset`."""
+    return buffer[T.ramp(offset, 1, lanes) if lanes > 1 else offset]
+
+
+def store(buffer: Any, offset: Any, value: Any, lanes: int = 1) -> None:
+    T.buffer_store(buffer, value, [T.ramp(offset, 1, lanes) if lanes > 1 else offset])
+
+
+def local(count: int, dtype: str) -> Any:
+    """Registers: `count` elements that are only ever indexed by constants."""
+    return T.alloc_buffer((count,), dtype, scope="local")
+
+
+def let(value: Any) -> Any:
+    return T.bind(value)
+
+
+def splat(value: Any, lanes: int) -> Any:
+    return T.broadcast(value, lanes) if lanes > 1 else value
+
+
+def llvm(result: str, name: str, *arguments: Any) -> Any:
+    """A call of the LLVM intrinsic `name` without side effects."""
+    return T.call_llvm_pure_intrin(result, name, *arguments)
+
+
+def fenced(value: Any, dtype: str) -> Any:
+    """`value` rounded to float32 before anything is added to it: never contracted to an FMA."""
+    return llvm(dtype, "llvm.arithmetic.fence", value)
+
+
+def loop(begin: Any, end: Any) -> Any:
+    """A serial loop: `with loop(0, n) as i`."""
+    return T.serial(begin, end)
+
+
+def when(condition: Any) -> Any:
+    """`with when(c):` the body runs if c holds."""
+    stack = T.If(condition)
+    return _Then(stack)
+
+
+class _Then:
+    """If and Then frames entered as one."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame, self.then = frame, None
+
+    def __enter__(self) -> None:
+        self.frame.__enter__()
+        self.then = T.Then()
+        self.then.__enter__()
+
+    def __exit__(self, *info: Any) -> None:
+        self.then.__exit__(*info)
+        self.frame.__exit__(*info)
+
+
+def module(func: Any) -> tvm.IRModule:
+    return tvm.IRModule({str(func.attrs["global_symbol"]): func})

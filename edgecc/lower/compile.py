@@ -1,0 +1,44 @@
+"""PrimFuncs to relocatable objects: the few TVM passes a kernel of the C ABI needs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from edgecc.kernels.tir import module
+from edgecc.targets import Target
+
+
+def tvm_target(target: Target) -> tvm.target.Target:
+    """TVM's description of `target`. Options are scoped to it, so targets do not mix."""
+    spec: dict[str, Any] = {"kind": "llvm", "mtriple": target.triple, "mcpu": target.cpu}
+    if target.attributes:
+        spec["mattr"] = list(target.attributes)
+    if target.llvm_options:
+        spec["cl-opt"] = list(target.llvm_options)
+    return tvm.target.Target(spec)
+
+
+def build(func: Any, target: Target) -> Any:
+    """A TVM runtime module of one kernel; `.inspect_source("asm")` shows its code."""
+    llvm = tvm_target(target)
+    mod = tirx.transform.BindTarget(llvm.with_host(llvm))(module(func))
+    mod = tirx.transform.StmtSimplify()(mod) if hasattr(tirx.transform, "StmtSimplify") else mod
+    mod = tirx.transform.LowerIntrin()(mod)  # LowerTVMBuiltin would call for workspaces
+    return tvm.get_global_func("target.build.llvm")(mod, llvm)
+
+
+def object_bytes(func: Any, target: Target) -> bytes:
+    """The relocatable ELF object of one kernel."""
+    with tempfile.TemporaryDirectory(prefix="edgecc-") as folder:
+        path = Path(folder) / "kernel.o"
+        build(func, target).write_to_file(str(path))
+        return path.read_bytes()
+
+
+def assembly(func: Any, target: Target) -> str:
+    return str(build(func, target).inspect_source("asm"))

@@ -1,0 +1,131 @@
+"""Runs kernels on the host or under QEMU with a guard page behind every buffer.
+
+One process runs many cases: each case is a kernel object plus arrays; the driver places every
+array so that it ends at a page nobody may touch, calls the kernel, and writes the outputs.
+"""
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from edgecc.lower.compile import object_bytes
+from edgecc.targets import get_target
+
+DRIVER = r"""
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+static FILE *in, *out;
+static unsigned char *guarded(size_t n, size_t align) {
+  size_t page = 4096, body = (n + page - 1) / page * page + page;
+  unsigned char *p = mmap(0, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED || mprotect(p + body, page, PROT_NONE)) exit(3);
+  memset(p, 0x5a, body);
+  return p + body - (n + align - 1) / align * align;
+}
+static unsigned char *given(size_t n, size_t align) {
+  unsigned char *p = guarded(n, align);
+  if (fread(p, 1, n, in) != n) exit(4);
+  return p;
+}
+static void write_out(const void *p, size_t n) { fwrite(p, 1, n, out); }
+"""
+
+
+@dataclass
+class Case:
+    """One kernel call. `alias` maps an output index to the input index it shares memory with."""
+
+    record: object
+    spec: object
+    inputs: list
+    constants: dict
+    outputs: list  # (shape, dtype)
+    begin: int = 0
+    end: int | None = None
+    alias: dict | None = None
+
+
+def run_cases(cases: list[Case], target_name: str) -> list[list[np.ndarray]]:
+    """Outputs of every case, from one process."""
+    target = get_target(target_name)
+    with tempfile.TemporaryDirectory() as folder:
+        return _run(cases, target, Path(folder))
+
+
+def _run(cases, target, folder):
+    source, data, objects = [DRIVER], [], []
+    body = []
+    for number, case in enumerate(cases):
+        symbol = f"kernel_{number}"
+        func = case.record.build(case.spec, symbol, target)
+        (folder / f"{symbol}.o").write_bytes(object_bytes(func, target))
+        objects.append(f"{symbol}.o")
+        body.append(_call(case, symbol, source, data))
+    source.append("int main(int n, char **a) { (void)n; in = fopen(a[1], \"rb\"); "
+                  "out = fopen(a[2], \"wb\");")
+    source += body
+    source.append("fclose(out); return 0; }")
+    (folder / "main.c").write_text("\n".join(source))
+    (folder / "in.bin").write_bytes(b"".join(data))
+    _link(target, folder, objects)
+    command = [*target.emulator, "./main", "in.bin", "out.bin"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]}"
+    return _read(cases, (folder / "out.bin").read_bytes())
+
+
+def _call(case, symbol, source, data):
+    scratch = case.record.scratch_bytes(case.spec)
+    packed = np.ascontiguousarray(case.record.pack(case.spec, case.constants)).view(np.uint8).ravel()
+    end = case.record.extent(case.spec) if case.end is None else case.end
+    names, lines, results = [], [], []
+    for i, array in enumerate(case.inputs):
+        data.append(np.ascontiguousarray(array).tobytes())
+        lines.append(f"void *x{i} = given({array.nbytes}, {array.itemsize});")
+        names.append(f"x{i}")
+    if packed.size:
+        data.append(packed.tobytes())
+        lines.append(f"void *w = given({packed.nbytes}, 64);")
+        names.append("w")
+    for i, (shape, dtype) in enumerate(case.outputs):
+        n = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        made = f"x{case.alias[i]}" if case.alias and i in case.alias else (
+            f"guarded({n}, {np.dtype(dtype).itemsize})")
+        lines.append(f"void *y{i} = {made};")
+        names.append(f"y{i}")
+        results.append(f"write_out(y{i}, {n});")
+    if scratch:
+        lines.append(f"void *s = guarded({scratch}, 4);")
+        names.append("s")
+    source.append(f"void {symbol}();")
+    call = f"{symbol}({', '.join(names)}, (int32_t *)0, (int32_t){case.begin}, (int32_t){end});"
+    return "{ " + " ".join([*lines, call, *results]) + " }"
+
+
+def _link(target, folder, objects):
+    zig = [sys.executable, "-m", "ziglang", *target.toolchain.argv[1:]]
+    compiler = ["gcc"] if target.name == "host" else zig
+    command = [*compiler, "-O1", "-w", "-std=gnu11", "-static", "main.c", *objects, "-o", "main"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def _read(cases, raw):
+    results, at = [], 0
+    for case in cases:
+        outputs = []
+        for shape, dtype in case.outputs:
+            count = int(np.prod(shape))
+            outputs.append(np.frombuffer(raw, dtype, count, at).reshape(shape))
+            at += count * np.dtype(dtype).itemsize
+        results.append(outputs)
+    assert at == len(raw)
+    return results
