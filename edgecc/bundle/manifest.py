@@ -1,0 +1,164 @@
+"""The manifest's fields from the values of the line. Bundle.of adds the file hashes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
+from typing import Any
+
+from edgecc.bundle import elf
+from edgecc.bundle.schema import VERSIONS
+from edgecc.config import CompileConfig
+from edgecc.lower.objects import Objects
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Entry, Kernel, Port, Program, Step
+from edgecc.targets import Target
+
+TOOLS = ("edgecc", "apache-tvm", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "numpy",
+         "ziglang")
+
+
+def build(
+    program: Program, plan: MemoryPlan, objects: Objects, target: Target, config: CompileConfig,
+    *, prefix: str, model: Mapping[str, Any], files: Mapping[str, bytes],
+    quantization: Mapping[str, Any] | None, vectors: Mapping[str, int], seed: int,
+) -> dict[str, Any]:
+    """Every field but `files`. `files` are the bundle's, for their sizes."""
+    entry = program.entry("run")
+    code_bytes = elf.loaded_bytes(files[f"lib/lib{prefix}.so"]) if _links(target) else 0
+    return {
+        **VERSIONS,
+        "name": prefix,
+        "model": dict(model),
+        "target": target.name,
+        "target_info": target_info(target, config),
+        "tools": tool_versions(),
+        "config": config_record(config),
+        **sizes(plan, objects, files, code_bytes),
+        "macs": sum(step.macs for step in entry.steps if isinstance(step, Kernel)),
+        "memory": memory(plan, objects, target),
+        "inputs": [port(p, plan) for p in entry.inputs],
+        "outputs": [port(p, plan) for p in entry.outputs],
+        "steps": steps(entry, objects),
+        "layout_conversions": program.layout_conversions,
+        "quantization": None if quantization is None else dict(quantization),
+        "seeds": {"seed": seed},
+        "vectors": dict(vectors),
+    }
+
+
+def _links(target: Target) -> bool:
+    return target.runner != "none"
+
+
+def sizes(plan: MemoryPlan, objects: Objects, files: Mapping[str, bytes],
+          code_bytes: int) -> dict[str, Any]:
+    """RAM and flash. Units: bytes. Flash is what firmware gains: weights, code, constants."""
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "arena_lower_bound_bytes": plan.lower_bound_bytes,
+        "stack_bytes": objects.stack_bytes,
+        "weights_bytes": len(objects.weights),
+        "code_bytes": code_bytes,
+        "flash_bytes": len(objects.weights) + code_bytes,
+        "runner_bytes": len(files.get("runner/runner", b"")),
+    }
+
+
+def tool_versions() -> dict[str, str]:
+    """Installed versions of everything that decides the bundle's bytes."""
+    found = {}
+    for name in TOOLS:
+        try:
+            found[name] = installed(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def target_info(target: Target, config: CompileConfig) -> dict[str, Any]:
+    return {
+        "description": target.description,
+        "triple": target.triple,
+        "cpu": target.cpu,
+        "architecture": target.architecture,
+        "features": sorted(target.features),
+        "runner": target.runner,
+        "libc": target.toolchain.libc if config.toolchain is None else "of the toolchain",
+        "toolchain": list(config.toolchain or target.toolchain.argv),
+    }
+
+
+def config_record(config: CompileConfig) -> dict[str, Any]:
+    """The choices that made the bundle, as plain JSON values."""
+    record = {**vars(config), "shapes": {k: list(v) for k, v in config.shapes.items()}}
+    record["toolchain"] = None if config.toolchain is None else list(config.toolchain)
+    return record
+
+
+def memory(plan: MemoryPlan, objects: Objects, target: Target) -> dict[str, Any]:
+    return {
+        "activation_bytes": plan.activation_bytes,
+        "scratch_bytes": plan.scratch_bytes,
+        "peak_step": plan.peak_step,
+        "method": plan.method,
+        "align_bytes": plan.align_bytes,
+        "regions": regions(plan, objects, target),
+        "placements": [asdict(placement) for placement in plan.placements],
+    }
+
+
+def regions(plan: MemoryPlan, objects: Objects, target: Target) -> list[dict[str, Any]]:
+    """What each memory of the target holds. Weights lie in the first region that may hold them."""
+    arena = {p.region for p in plan.placements} or {r.name for r in target.memories[:1]}
+    weights = next((r.name for r in target.memories if "weights" in r.may_hold), None)
+    found = []
+    for region in target.memories:
+        parts = {"arena": plan.arena_bytes if region.name in arena else 0,
+                 "weights": len(objects.weights) if region.name == weights else 0}
+        found.append({"name": region.name, "size_bytes": region.size_bytes,
+                      "used_bytes": sum(parts.values()),
+                      "holds": [name for name, size in parts.items() if size]})
+    return found
+
+
+def port(port: Port, plan: MemoryPlan) -> dict[str, Any]:
+    view, quantization = port.view, port.view.quantization
+    return {
+        "name": port.name,
+        "shape": list(view.shape),
+        "dtype": view.dtype,
+        "layout": view.layout or "flat",
+        "bytes": view.size_bytes,
+        "scale": None if quantization is None else float(quantization.scale),
+        "zero_point": None if quantization is None else int(quantization.zero_point),
+        "model_shape": list(port.model_shape),
+        "model_dtype": port.model_dtype,
+        "permutation": None if port.permutation is None else list(port.permutation),
+        "arena_offset_bytes": plan.offset(view.buffer) + view.offset_bytes,
+    }
+
+
+def steps(entry: Entry, objects: Objects) -> list[dict[str, Any]]:
+    symbols = {call.step: call.symbol for call in objects.calls}
+    return [step_record(step, symbols[step.name], objects) for step in entry.steps]
+
+
+def step_record(step: Step, symbol: str, objects: Objects) -> dict[str, Any]:
+    is_kernel = isinstance(step, Kernel)
+    return {
+        "name": step.name,
+        "op": step.spec.op if is_kernel else type(step).__name__.lower(),
+        "kernel": step.kernel if is_kernel else None,
+        "symbol": symbol,
+        "macs": step.macs if is_kernel else 0,
+        "layout": step.outputs[0].layout or "flat",
+        "why_not_fast": step.why_not_fast if is_kernel else None,
+        "scratch_bytes": getattr(step, "scratch_bytes", 0),
+        "weights_bytes": objects.weight_offsets.get(step.name, (0, 0))[1],
+        "inputs": [view.buffer for view in step.inputs],
+        "outputs": [view.buffer for view in step.outputs],
+        "nodes": list(step.nodes) if is_kernel else [],
+    }

@@ -1,0 +1,60 @@
+"""Running and timing a bundle on a board: the way from a Bundle to edgecc.rpc."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgecc.bundle import ports
+from edgecc.context import Context
+from edgecc.errors import BoardError
+
+
+def default_board(manifest: Mapping[str, Any]) -> str:
+    """`host` when this machine has the target's architecture and features, else the target's
+    emulated board. Raises BoardError for a target that runs nowhere."""
+    from edgecc.targets import host_cpu
+
+    info = manifest["target_info"]
+    if info["runner"] == "none":
+        raise BoardError(f"target {manifest['target']!r} has no runner", where="run",
+                         advice="compile for a target with a board: `edgecc targets`")
+    same = info["architecture"] == host_cpu.architecture()
+    if same and set(info["features"]) <= host_cpu.features():
+        return "host"
+    return f"emulated-{manifest['target']}"
+
+
+def as_board(board: Any, manifest: Mapping[str, Any], boards_file: Any = None) -> Any:
+    """A Board from a name, a Board or None (the default one). Raises BoardError."""
+    from edgecc.rpc.boards import get_board
+
+    if board is None:
+        board = default_board(manifest)
+    return get_board(board) if isinstance(board, str) else board
+
+
+def run(bundle: Any, inputs: Mapping[str, Any], *, board: Any, native: bool,
+        context: Context) -> dict[str, np.ndarray]:
+    """Outputs by name; see Bundle.run."""
+    from edgecc.rpc.bench import run_once
+
+    manifest = bundle.manifest
+    arrays = ports.native_inputs(manifest["inputs"], inputs)
+    found = run_once(bundle.files, manifest, as_board(board, manifest), arrays)
+    outputs = {port["name"]: port for port in manifest["outputs"]}
+    if native:
+        return dict(found)
+    return {name: ports.to_model(outputs[name], value) for name, value in found.items()}
+
+
+def bench(bundle: Any, board: Any, *, count: int, warmup: int, profile: bool,
+          context: Context) -> Any:
+    """A Report; see Bundle.bench."""
+    from edgecc.rpc.bench import bench as measure
+
+    manifest = bundle.manifest
+    return measure(bundle.files, manifest, as_board(board, manifest), context=context,
+                   count=count, warmup=warmup, profile=profile)
