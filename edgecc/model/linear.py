@@ -1,0 +1,153 @@
+"""Convolutions and matrix products in one spelling each.
+
+Gemm: alpha = beta = 1, transA = 0, transB = 1, constant weights (n, k), bias (n,).
+MatMul of a matrix by a constant matrix is a Gemm. A constant Add or Mul per output channel that
+follows a Conv or Gemm goes into its constants. onnxscript has rules for scalars and for
+MatMul + Add; these are the rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx_ir as ir
+
+from edgecc.model.edit import attribute, constant, initializer, replace
+
+
+def canonicalise(model: ir.Model) -> bool:
+    """Apply every rewrite once to every node; True if anything changed."""
+    changed = False
+    for node in list(model.graph):
+        if node.graph is None or node.domain != "":
+            continue
+        rewrite = _REWRITES.get(node.op_type)
+        changed |= bool(rewrite and rewrite(model.graph, node))
+    return changed
+
+
+def _gemm(graph: ir.Graph, node: ir.Node) -> bool:
+    """Fold alpha, beta and transB into constant weights and bias."""
+    weights = constant(node.inputs[1])
+    if weights is None or weights.dtype != np.float32 or attribute(node, "transA", 0):
+        return False
+    bias = _gemm_bias(node, weights)
+    if bias is None or _is_canonical(node):
+        return False
+    stored = weights if attribute(node, "transB", 0) else weights.T
+    scaled = stored * np.float32(attribute(node, "alpha", 1.0))
+    _put_gemm(graph, node, np.ascontiguousarray(scaled), bias)
+    return True
+
+
+def _is_canonical(node: ir.Node) -> bool:
+    factors = attribute(node, "alpha", 1.0), attribute(node, "beta", 1.0)
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    flat = bias is not None and bias.shape is not None and len(bias.shape) == 1
+    return attribute(node, "transB", 0) == 1 and factors == (1.0, 1.0) and flat
+
+
+def _gemm_bias(node: ir.Node, weights: np.ndarray) -> np.ndarray | None:
+    """The bias as (n,), or None if it is no constant or differs between rows."""
+    n = weights.shape[0 if attribute(node, "transB", 0) else 1]
+    if len(node.inputs) < 3 or node.inputs[2] is None:
+        return np.zeros(n, np.float32)
+    value = constant(node.inputs[2])
+    if value is None or value.size not in (1, n) or value.shape[-1:] not in ((), (1,), (n,)):
+        return None
+    if value.size == n and n > 1 and value.shape[-1:] != (n,):
+        return None
+    flat = np.broadcast_to(value.reshape(-1), (n,)).astype(np.float32)
+    return flat * np.float32(attribute(node, "beta", 1.0))
+
+
+def _put_gemm(graph: ir.Graph, node: ir.Node, weights: np.ndarray, bias: np.ndarray) -> None:
+    inputs = [
+        node.inputs[0],
+        initializer(graph, f"{node.name}_weights", weights),
+        initializer(graph, f"{node.name}_bias", bias),
+    ]
+    replace(node, "Gemm", inputs, {"transB": 1})
+
+
+def _matmul(graph: ir.Graph, node: ir.Node) -> bool:
+    left, weights = node.inputs[0], constant(node.inputs[1])
+    if left is None or left.shape is None or len(left.shape) != 2:
+        return False
+    if weights is None or weights.ndim != 2 or weights.dtype != np.float32:
+        return False
+    bias = np.zeros(weights.shape[1], np.float32)
+    _put_gemm(graph, node, np.ascontiguousarray(weights.T), bias)
+    return True
+
+
+def _add(graph: ir.Graph, node: ir.Node) -> bool:
+    return _fold_affine(graph, node, commutes=True)
+
+
+def _fold_affine(graph: ir.Graph, node: ir.Node, commutes: bool) -> bool:
+    """Add, Sub or Mul of a constant per channel, after a Conv or Gemm that nothing else reads."""
+    for index in (0, 1) if commutes else (0,):
+        source, other = node.inputs[index], constant(node.inputs[1 - index])
+        producer = source.producer() if source is not None else None
+        if producer is None or other is None or not _foldable(producer, source):
+            continue
+        per_channel = _per_channel(producer, other)
+        if per_channel is not None:
+            _put_affine(graph, producer, node, per_channel)
+            return True
+    return False
+
+
+def _foldable(producer: ir.Node, value: ir.Value | None) -> bool:
+    if producer.op_type not in ("Conv", "Gemm") or producer.domain != "" or value is None:
+        return False
+    if producer.op_type == "Gemm" and not _is_canonical(producer):
+        return False
+    constants = [constant(v) for v in producer.inputs[1:] if v is not None]
+    ours = all(c is not None and c.dtype == np.float32 for c in constants)
+    return ours and len(value.uses()) == 1 and not value.is_graph_output()
+
+
+def _per_channel(producer: ir.Node, value: np.ndarray) -> np.ndarray | None:
+    """The constant as (channels,), or None if it is not one number per output channel."""
+    weights = constant(producer.inputs[1])
+    assert weights is not None
+    channels, rank = weights.shape[0], weights.ndim
+    axis = 1
+    if value.ndim > rank or value.dtype != np.float32:
+        return None
+    full = value.reshape((1,) * (rank - value.ndim) + value.shape)
+    if any(d != 1 for i, d in enumerate(full.shape) if i != axis):
+        return None
+    if full.shape[axis] not in (1, channels):
+        return None
+    return np.broadcast_to(full.reshape(-1), (channels,)).astype(np.float32)
+
+
+def _put_affine(graph: ir.Graph, producer: ir.Node, node: ir.Node, value: np.ndarray) -> None:
+    weights = constant(producer.inputs[1])
+    assert weights is not None
+    bias = constant(producer.inputs[2]) if len(producer.inputs) > 2 else None
+    bias = np.zeros(weights.shape[0], np.float32) if bias is None else bias
+    if node.op_type == "Mul":
+        weights = weights * value.reshape((-1,) + (1,) * (weights.ndim - 1))
+        bias = bias * value
+    else:
+        bias = bias + (-value if node.op_type == "Sub" else value)
+    inputs = [
+        producer.inputs[0],
+        initializer(graph, f"{node.name}_weights", weights),
+        initializer(graph, f"{node.name}_bias", bias),
+    ]
+    attributes = {k: v for k, v in producer.attributes.items()}
+    replace(node, producer.op_type, inputs, attributes)
+    graph.remove(producer, safe=True)
+
+
+_REWRITES = {
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Add": _add,
+    "Mul": _add,
+    "Sub": lambda graph, node: _fold_affine(graph, node, commutes=False),
+}
