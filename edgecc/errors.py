@@ -51,9 +51,17 @@ class QuantizationError(EdgeccError):
 
 
 class DoesNotFit(EdgeccError):
-    """The program needs more memory than the target has."""
+    """The program needs more memory than the target has.
+
+    The planner also fills `peak_step`, `live_bytes` (by buffer, at the peak), `region` and
+    `shortfall_bytes`.
+    """
 
     exit_code = 5
+    peak_step: str | None = None
+    live_bytes: dict[str, int] | None = None
+    region: str | None = None
+    shortfall_bytes: int | None = None
 
 
 class TargetError(EdgeccError):
