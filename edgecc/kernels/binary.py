@@ -50,13 +50,14 @@ def extent(spec: Binary) -> int:
     return spec.size // spec.channels if spec.broadcast == "channel" else block_count(spec.size)
 
 
-def _sweep(k: Any, spec: Binary, lanes: int, compute: Callable[[Any, Any, int], Any]) -> None:
+def _sweep(k: Any, spec: Binary, lanes: int, compute: Callable[[Any, Any, int], Any],
+           unroll: int) -> None:
     """Store compute(offset in a, offset in b or None, lanes) for every element."""
     from edgecc.kernels import tir
 
     if spec.broadcast != "channel":
         scalar = spec.broadcast == "scalar"
-        sweep(k, spec.size, lanes, lambda at, n: compute(at, None if scalar else at, n))
+        sweep(k, spec.size, lanes, lambda at, n: compute(at, None if scalar else at, n), unroll)
         return
     channels, out = spec.channels, k.outputs[0]
     whole = channels // lanes
@@ -99,7 +100,7 @@ def build_int8(spec: Binary, symbol: str, target: Any) -> Any:
         def compute(at: Any, other: Any, lanes: int) -> Any:
             return arithmetic(tir.load(k.inputs[0], at, lanes), second(other, lanes), lanes)
 
-        _sweep(k, spec, vector_bytes(target), compute)
+        _sweep(k, spec, vector_bytes(target), compute, unroll=1)  # more would spill
     return k.func
 
 
@@ -149,7 +150,7 @@ def build_float(spec: Binary, symbol: str, target: Any) -> Any:
             y = FLOAT[spec.kind](tir.load(k.inputs[0], at, lanes), second(other, lanes))
             return bounded(y, *limits, lanes) if limits else y
 
-        _sweep(k, spec, vector_bytes(target) // 4, compute)
+        _sweep(k, spec, vector_bytes(target) // 4, compute, unroll=4)
     return k.func
 
 

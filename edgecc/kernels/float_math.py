@@ -36,7 +36,8 @@ def _reduced(x: Any, lanes: int) -> tuple[Any, Any]:
     from edgecc.kernels import tir
 
     magic = constant(MAGIC, lanes)
-    biased = tir.let(x * constant(LOG2E, lanes) + magic)
+    total = x * constant(LOG2E, lanes) + magic  # fenced: TVM takes a sum's last term back out
+    biased = tir.let(tir.fenced(total, tir.vector("float32", lanes)))
     n = tir.let(biased - magic)
     r = tir.let(x - n * constant(LN2_HIGH, lanes) - n * constant(LN2_LOW, lanes))
     p = polynomial(r, EXP, lanes) * (r * r) + r + constant(1.0, lanes)

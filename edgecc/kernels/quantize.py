@@ -50,7 +50,7 @@ def build_quantize(spec: Quantize, symbol: str, target: Any) -> Any:
             real = tir.load(k.inputs[0], at, lanes) / tir.splat(scale, lanes)
             return to_int8(target, real, zero_point, lanes)
 
-        sweep(k, spec.size, vector_bytes(target), compute, unroll=2)
+        sweep(k, spec.size, vector_bytes(target), compute, unroll=1)
     return k.func
 
 
@@ -65,7 +65,7 @@ def build_dequantize(spec: Dequantize, symbol: str, target: Any) -> Any:
             q = widened(tir.load(k.inputs[0], at, lanes), zero_point, lanes)
             return to_float(q, lanes) * tir.splat(scale, lanes)
 
-        sweep(k, spec.size, vector_bytes(target), compute, unroll=2)
+        sweep(k, spec.size, vector_bytes(target), compute, unroll=1)
     return k.func
 
 

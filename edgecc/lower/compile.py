@@ -27,7 +27,7 @@ def build(func: Any, target: Target) -> Any:
     """A TVM runtime module of one kernel; `.inspect_source("asm")` shows its code."""
     llvm = tvm_target(target)
     mod = tirx.transform.BindTarget(llvm.with_host(llvm))(module(func))
-    mod = tirx.transform.StmtSimplify()(mod) if hasattr(tirx.transform, "StmtSimplify") else mod
+    mod = tirx.transform.StmtSimplify()(mod)
     mod = tirx.transform.LowerIntrin()(mod)  # LowerTVMBuiltin would call for workspaces
     return tvm.get_global_func("target.build.llvm")(mod, llvm)
 

@@ -1,0 +1,386 @@
+"""int8 convolution, NHWC, any shape: rows of the input times packed weights in register tiles.
+
+Without padding the activations are read where they lie; otherwise each thread keeps the rows that
+the kernel covers in a ring in scratch, padded left and right, so the inner loop has no bounds to
+check. One segment is a run of contiguous activations: a whole kernel row of all channels, or one
+position's channels when the convolution is dilated or grouped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels.int8_tile import (
+    HEADER_BYTES,
+    Columns,
+    Parameters,
+    Tile,
+    block_bytes,
+    header,
+    pack_blocks,
+    padded,
+)
+from edgecc.kernels.isa import avx2, base, dotprod, vnni
+from edgecc.kernels.registry import KernelRecord
+from edgecc.kernels.spec import Conv2d
+
+COPY_LANES = 16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a convolution that packing, cost and code must agree on."""
+
+    spec: Conv2d
+    isa: base.Isa
+    mr: int
+    nr: int
+
+    @property
+    def flat(self) -> bool:
+        """A matrix product of all positions by the channels: 1x1, no stride, no padding."""
+        s = self.spec
+        return (self.direct and (s.kh, s.kw, s.strides) == (1, 1, (1, 1)) and s.groups == 1)
+
+    @property
+    def direct(self) -> bool:
+        return (self.isa.reads_input and not any(self.spec.pads)
+                and self.segment % self.isa.group == 0)
+
+    @property
+    def joined(self) -> bool:
+        """All positions of a kernel row are one segment."""
+        return self.spec.groups == 1 and self.spec.dilations[1] == 1
+
+    @property
+    def segment(self) -> int:
+        channels = self.spec.c // self.spec.groups
+        return channels * self.spec.kw if self.joined else channels
+
+    @property
+    def segments_per_row(self) -> int:
+        return 1 if self.joined else self.spec.kw
+
+    @property
+    def depth(self) -> int:
+        per_row = self.segments_per_row * padded(self.segment, self.isa.group)
+        return self.spec.kh * per_row
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(self.spec.k // self.spec.groups, self.nr, self.isa.lanes)
+
+    @property
+    def group_bytes(self) -> int:
+        """Packed bytes of one group of output channels."""
+        return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in self.columns.blocks())
+
+    @property
+    def ring_rows(self) -> int:
+        return self.spec.dilations[0] * (self.spec.kh - 1) + 1
+
+    @property
+    def row_elements(self) -> int:
+        return (self.spec.w + self.spec.pads[1] + self.spec.pads[3]) * self.spec.c
+
+    @property
+    def ring_elements(self) -> int:
+        """The ring and what a padded last segment may read beyond it."""
+        return padded(self.ring_rows * self.row_elements + self.isa.group, 16)
+
+    @property
+    def row_length(self) -> int:
+        """Output positions that one parallel iteration's tiles run over."""
+        return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
+
+    @property
+    def extent(self) -> int:
+        return -(-self.row_length // self.mr) if self.flat else self.spec.n * self.spec.oh
+
+
+def scratch_bytes(plan: Plan) -> int:
+    if plan.direct:
+        return 0
+    return plan.ring_elements * np.dtype(plan.isa.activation_dtype).itemsize
+
+
+def cost(plan: Plan) -> float:
+    """Estimated instructions: multiplies, loads, loop and requantization of every tile."""
+    isa, spec = plan.isa, plan.spec
+    rows = plan.row_length * (1 if plan.flat else spec.n * spec.oh)
+    steps = plan.depth / isa.group
+    tails = plan.row_length // plan.mr + (plan.row_length % plan.mr > 0)
+    tiles = tails * (1 if plan.flat else spec.n * spec.oh)
+    total = 0.0
+    for _, width, _ in plan.columns.blocks():
+        vectors = width / isa.lanes
+        spill = 1.0 if plan.mr * vectors + plan.mr + 2 <= isa.registers else 2.0
+        per_tile = steps * vectors * 0.6 + plan.mr * vectors + 12
+        per_row = steps * vectors + steps * isa.group / isa.piece + vectors * 5.5 + 4
+        total += spill * (tiles * per_tile + rows * per_row)
+    copied = 0 if plan.direct else rows * spec.strides[0] * spec.strides[1] * spec.c / 8
+    penalty = 1.0 if isa.fast else 3.0
+    return spec.groups * total * penalty + copied
+
+
+def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
+    spec = plan.spec
+    parts = [header(constants, spec.clamp, spec.residual, plan.isa)]
+    weights = np.asarray(constants["weights"]).reshape(spec.k, spec.kh * plan.segments_per_row, -1)
+    per_group = spec.k // spec.groups
+    for first in range(0, spec.k, per_group):
+        chosen = weights[first : first + per_group]
+        parts.append(pack_blocks(plan.isa, plan.columns, chosen, constants, first))
+    return np.concatenate(parts)
+
+
+def accepts(plan: Plan) -> str | None:
+    if plan.spec.groups == plan.spec.c and plan.spec.groups > 1:
+        return "depthwise convolutions have their own kernels"
+    return None
+
+
+def build(plan: Plan, symbol: str) -> Any:
+    from edgecc.kernels import tir
+
+    spec, isa = plan.spec, plan.isa
+    size = spec.n * spec.oh * spec.ow * spec.k
+    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
+    inputs += [("int8", size)] if spec.residual else []
+    scratch = None if plan.direct else (isa.activation_dtype, plan.ring_elements)
+    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
+                    scratch=scratch, may_alias=True) as k:
+        _Code(k, plan).emit()
+    return k.func
+
+
+class _Code:
+    """Emits one convolution."""
+
+    def __init__(self, k: Any, plan: Plan):
+        self.k, self.plan, self.spec = k, plan, plan.spec
+        self.params = Parameters(k, plan.isa, self.spec.residual)
+        self.buffer = k.inputs[0] if plan.direct else k.scratch
+
+    def emit(self) -> None:
+        from edgecc.kernels import tir
+
+        if self.plan.flat:
+            self._every_block(0, self.k.begin, self.k.end, self._flat_tiles)
+            return
+        if not self.plan.direct:
+            self._fill_ring()
+        with tir.loop(self.k.begin, self.k.end) as row:
+            image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
+            if not self.plan.direct:
+                self._load_rows(row, image, y)
+            self._groups(row, image, y)
+
+    def _groups(self, row: Any, image: Any, y: Any) -> None:
+        from edgecc.kernels import tir
+
+        if self.spec.groups == 1:
+            self._every_block(0, image, y, partial(self._row_tiles, row), first_column=0)
+            return
+        with tir.loop(0, self.spec.groups) as group:
+            self._every_block(group, image, y, partial(self._row_tiles, row))
+
+    def _every_block(self, group: Any, image: Any, y: Any, tiles: Any, first_column: Any = None):
+        """Call tiles(...) for every block of columns: a loop over whole ones, then the rest."""
+        from edgecc.kernels import tir
+
+        plan = self.plan
+        columns = plan.columns
+        start = HEADER_BYTES + group * plan.group_bytes
+        channel = group * columns.count
+        whole = block_bytes(plan.isa, plan.nr, plan.depth)
+        if columns.whole == 1:
+            tiles(group, image, y, start, channel, (plan.nr, plan.nr))
+        elif columns.whole:
+            with tir.loop(0, columns.whole) as j:
+                tiles(group, image, y, start + j * whole, channel + j * plan.nr, (plan.nr, plan.nr))
+        if columns.rest:
+            tiles(group, image, y, start + columns.whole * whole, channel + columns.whole * plan.nr,
+                  (columns.rest_width, columns.rest))
+
+    def _flat_tiles(self, group: Any, begin: Any, end: Any, block: Any, channel: Any, widths: Any):
+        from edgecc.kernels import tir
+
+        plan = self.plan
+        whole, rest = divmod(plan.row_length, plan.mr)
+        if whole:
+            with tir.loop(begin, tir.T.min(end, whole)) as t:
+                self._tile(plan.mr, widths, block, [(t * (plan.mr * self.spec.c), 0)],
+                           t * (plan.mr * self.spec.k) + channel)
+        if rest:
+            with tir.when(end > whole):
+                self._tile(rest, widths, block, [(whole * plan.mr * self.spec.c, 0)],
+                           whole * plan.mr * self.spec.k + channel)
+
+    def _row_tiles(self, row: Any, group: Any, image: Any, y: Any, block: Any, channel: Any,
+                   widths: Any):
+        from edgecc.kernels import tir
+
+        spec, mr = self.spec, self.plan.mr
+        whole, rest = divmod(spec.ow, mr)
+        out = row * (spec.ow * spec.k) + channel
+
+        def at(x: Any, rows: int) -> None:
+            self._tile(rows, widths, block, self._segments(group, image, y, x), out + x * spec.k)
+
+        if whole == 1:
+            at(0, mr)
+        elif whole:
+            with tir.loop(0, whole) as t:
+                at(t * mr, mr)
+        if rest:
+            at(whole * mr, rest)
+
+    def _segments(self, group: Any, image: Any, y: Any, x: Any) -> Any:
+        """A function of (ky, kx): element offset of the first row's segment."""
+        spec, plan = self.spec, self.plan
+        across = x * (spec.strides[1] * spec.c) + group * (spec.c // spec.groups)
+
+        def offset(ky: Any, kx: Any) -> Any:
+            line = y * spec.strides[0] + ky * spec.dilations[0]
+            if plan.direct:
+                start = (image * spec.h + line) * (spec.w * spec.c)
+            else:
+                start = line % plan.ring_rows * plan.row_elements
+            return start + across + kx * (spec.dilations[1] * spec.c)
+
+        return offset
+
+    def _tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any) -> None:
+        from edgecc.kernels import tir
+
+        spec, plan = self.spec, self.plan
+        tile = Tile(plan.isa, rows, *widths)
+        first = block + 8 * widths[0]
+        size = np.dtype(plan.isa.weight_dtype).itemsize
+        stride = spec.c * (1 if plan.flat else spec.strides[1])
+        per_segment = padded(plan.segment, plan.isa.group) * widths[0]
+        base_element = tir.let(first // size)
+        acc = tile.start(self.k, block)
+
+        def segment(ky: Any, kx: Any) -> None:
+            offset = where[0][0] if plan.flat else where(ky, kx)
+            at = base_element + (ky * plan.segments_per_row + kx) * per_segment
+            tile.accumulate(self.k, acc, self.buffer, tir.let(offset), stride, at, plan.segment)
+
+        self._loops(segment)
+        residual = self.k.inputs[1] if spec.residual else None
+        tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
+
+    def _loops(self, segment: Any) -> None:
+        from edgecc.kernels import tir
+
+        def across(ky: Any) -> None:
+            if self.plan.segments_per_row == 1:
+                segment(ky, 0)
+                return
+            with tir.loop(0, self.plan.segments_per_row) as kx:
+                segment(ky, kx)
+
+        if self.spec.kh == 1:
+            across(0)
+            return
+        with tir.loop(0, self.spec.kh) as ky:
+            across(ky)
+
+    def _fill_ring(self) -> None:
+        """Padding everywhere; later copies write only what lies inside the image."""
+        from edgecc.kernels import tir
+
+        value = tir.T.cast(self.params.pad_value, self.plan.isa.activation_dtype)
+        with tir.loop(0, self.plan.ring_elements // COPY_LANES) as i:
+            tir.store(self.k.scratch, i * COPY_LANES, tir.splat(value, COPY_LANES), COPY_LANES)
+
+    def _load_rows(self, row: Any, image: Any, y: Any) -> None:
+        """Bring the input rows that this output row is the first to need into the ring."""
+        from edgecc.kernels import tir
+
+        spec, rows = self.spec, self.plan.ring_rows
+        fresh = tir.T.Or(row == self.k.begin, y == 0)
+        start = tir.let(tir.T.Select(fresh, tir.T.int32(0),
+                                     tir.T.int32(max(rows - spec.strides[0], 0))))
+        with tir.loop(start, rows) as r:
+            line = tir.let(y * spec.strides[0] + r)
+            slot = tir.let(line % rows * self.plan.row_elements + spec.pads[1] * spec.c)
+            source = tir.let(line - spec.pads[0])
+            inside = tir.T.And(source >= 0, source < spec.h)
+            with tir.when(inside):
+                self._copy_row(slot, (image * spec.h + source) * (spec.w * spec.c))
+            if spec.pads[0] or spec.pads[2]:
+                with tir.when(tir.T.Or(source < 0, source >= spec.h)):
+                    self._blank_row(slot)
+
+    def _copy_row(self, slot: Any, source: Any) -> None:
+        from edgecc.kernels import tir
+
+        isa, count = self.plan.isa, self.spec.w * self.spec.c
+
+        def move(at: Any, lanes: int) -> None:
+            values = tir.load(self.k.inputs[0], source + at, lanes)
+            tir.store(self.k.scratch, slot + at, isa.to_activation(values, lanes), lanes)
+
+        _in_vectors(count, move)
+
+    def _blank_row(self, slot: Any) -> None:
+        from edgecc.kernels import tir
+
+        value = tir.T.cast(self.params.pad_value, self.plan.isa.activation_dtype)
+        _in_vectors(self.spec.w * self.spec.c,
+                    lambda at, lanes: tir.store(self.k.scratch, slot + at,
+                                                tir.splat(value, lanes), lanes))
+
+
+def _in_vectors(count: int, move: Any) -> None:
+    """move(offset, lanes) over `count` elements: a loop of whole vectors, then halves."""
+    from edgecc.kernels import tir
+
+    whole, rest = divmod(count, COPY_LANES)
+    if whole:
+        with tir.loop(0, whole) as i:
+            move(i * COPY_LANES, COPY_LANES)
+    at, lanes = whole * COPY_LANES, COPY_LANES // 2
+    while rest:
+        if rest >= lanes:
+            move(at, lanes)
+            at, rest = at + lanes, rest - lanes
+        lanes //= 2
+
+
+TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
+    (dotprod.DotProd(), ((4, 16), (5, 16), (8, 8), (1, 64))),
+    (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
+    (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
+    (base.Isa(), ((2, 8), (4, 4))),
+)
+
+
+def record(isa: base.Isa, mr: int, nr: int) -> KernelRecord:
+    def plan(spec: Conv2d) -> Plan:
+        return Plan(spec, isa, mr, nr)
+
+    return KernelRecord(
+        name=f"int8_conv2d_{mr}x{nr}__{isa.name}",
+        op="conv2d",
+        dtype="int8",
+        requires=isa.requires,
+        accepts=lambda spec: accepts(plan(spec)),
+        cost=lambda spec: cost(plan(spec)),
+        extent=lambda spec: plan(spec).extent,
+        pack=lambda spec, constants: pack(plan(spec), constants),
+        build=lambda spec, symbol, target: build(plan(spec), symbol),
+        scratch_bytes=lambda spec: scratch_bytes(plan(spec)),
+        fast=isa.fast,
+    )
+
+
+KERNELS = tuple(record(isa, mr, nr) for isa, tiles in TILES for mr, nr in tiles)

@@ -1,0 +1,246 @@
+"""The int8 register tile shared by convolutions and matrix products: packing, inner loop, end.
+
+Packed constants: a header of 16 words (see `header`), then one block per NR output columns:
+bias int32[NR], scale float32[NR], weights[K / group][NR][group]. Columns and K are padded with
+zeros. The bias already holds -input_zero_point * Σw, so activations are multiplied as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels.isa.base import Isa
+
+HEADER_BYTES = 64
+UNROLLED_PIECES = 4  # activation loads emitted in a row before a loop is made of them
+
+
+def padded(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Output columns cut into blocks of `nr`, the last one narrower (padded to whole vectors)."""
+
+    count: int
+    nr: int
+    lanes: int
+
+    @property
+    def whole(self) -> int:
+        return self.count // self.nr
+
+    @property
+    def rest(self) -> int:
+        return self.count % self.nr
+
+    @property
+    def rest_width(self) -> int:
+        return padded(self.rest, self.lanes)
+
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """(first column, padded width, columns in use) of every block."""
+        found = [(i * self.nr, self.nr, self.nr) for i in range(self.whole)]
+        if self.rest:
+            found.append((self.whole * self.nr, self.rest_width, self.rest))
+        return found
+
+
+def block_bytes(isa: Isa, width: int, depth: int) -> int:
+    """Bytes of a block: bias, scale, and `depth` (padded K) weights per column."""
+    return width * (8 + depth * np.dtype(isa.weight_dtype).itemsize)
+
+
+def header(constants: Mapping[str, Any], clamp: bool, residual: bool, isa: Isa) -> np.ndarray:
+    """Words: 0 pad value, 1 zero point, 2-3 float bounds about it, 4-5 int8 bounds,
+    6-7 inner float bounds, 8 ratio, 9 residual ratio, 10 residual zero point."""
+    words = np.zeros(16, np.int32)
+    floats = words.view(np.float32)
+    zero_point = int(constants["output_zero_point"])
+    low = int(constants["lo"]) if clamp else -128
+    high = int(constants["hi"]) if clamp else 127
+    words[0] = int(constants["input_zero_point"]) + isa.activation_offset
+    words[1], words[4], words[5] = zero_point, low, high
+    floats[2], floats[3] = low - zero_point, high - zero_point
+    if residual:
+        inner = int(constants["inner_zero_point"])
+        floats[6] = int(constants["inner_lo"]) - inner
+        floats[7] = int(constants["inner_hi"]) - inner
+        floats[8] = np.float32(constants["ratio"])
+        floats[9] = np.float32(constants["residual_ratio"])
+        words[10] = int(constants["residual_zero_point"])
+    return words.view(np.uint8)
+
+
+def pack_blocks(
+    isa: Isa, columns: Columns, weights: np.ndarray, constants: Mapping[str, Any], first: int
+) -> np.ndarray:
+    """Blocks of `weights` (columns, segments, values) for columns first.. of the constants.
+
+    Every segment (a run of contiguous activations) is padded to whole groups.
+    """
+    count, segments, values = weights.shape
+    depth = segments * padded(values, isa.group)
+    full = np.zeros((count, segments, padded(values, isa.group)), np.int32)
+    full[:, :, :values] = weights
+    total = full.sum(axis=(1, 2), dtype=np.int64)
+    offset = int(constants["input_zero_point"]) + isa.activation_offset
+    picked = slice(first, first + count)
+    bias = np.asarray(constants["bias"], np.int64)[picked] - offset * total
+    scale = np.asarray(constants["scale"], np.float32)[picked]
+    parts = []
+    for start, width, used in columns.blocks():
+        block = np.zeros((width, depth), isa.weight_dtype)
+        block[:used] = full.reshape(count, depth)[start : start + used]
+        grouped = block.reshape(width, depth // isa.group, isa.group).transpose(1, 0, 2)
+        head = np.zeros((2, width), np.int32)
+        head[0, :used] = bias[start : start + used].astype(np.uint64).astype(np.uint32).view(np.int32)
+        head.view(np.float32)[1, :used] = scale[start : start + used]
+        parts += [head.view(np.uint8).ravel(), np.ascontiguousarray(grouped).view(np.uint8).ravel()]
+    return np.concatenate(parts)
+
+
+class Parameters:
+    """The header's values as registers, loaded once per call."""
+
+    def __init__(self, k: Any, isa: Isa, residual: bool):
+        from edgecc.kernels import tir
+
+        words, floats = k.weights("int32"), k.weights("float32")
+        self.pad_value = tir.let(words[0])
+        self.zero_point = tir.let(words[1])
+        self.lo, self.hi = tir.let(floats[2]), tir.let(floats[3])
+        self.low_byte = tir.let(tir.T.cast(words[4], "int8"))
+        self.high_byte = tir.let(tir.T.cast(words[5], "int8"))
+        self.zero_point_vector = tir.let(tir.splat(tir.T.cast(words[1], "int16"), 8))
+        if residual:
+            self.inner_lo, self.inner_hi = tir.let(floats[6]), tir.let(floats[7])
+            self.ratio, self.residual_ratio = tir.let(floats[8]), tir.let(floats[9])
+            self.residual_zero_point = tir.let(words[10])
+
+
+@dataclass(frozen=True)
+class Tile:
+    """MR rows by `width` columns of accumulators, `used` of them real."""
+
+    isa: Isa
+    mr: int
+    width: int
+    used: int
+
+    def start(self, k: Any, block: Any) -> Any:
+        """Accumulators holding the bias of the block at byte offset `block`."""
+        from edgecc.kernels import tir
+
+        acc = tir.local(self.mr * self.width, "int32")
+        bias = k.weights("int32")
+        lanes = self.isa.lanes
+        for j in range(0, self.width, lanes):
+            value = tir.let(tir.load(bias, block // 4 + j, lanes))
+            for i in range(self.mr):
+                tir.store(acc, i * self.width + j, value, lanes)
+        return acc
+
+    def accumulate(
+        self, k: Any, acc: Any, buffer: Any, base: Any, stride: int, at: Any, values: int
+    ) -> None:
+        """Add rows at base + i * stride (elements), `values` of K each, times the weights from
+        element `at` of the packed weights on."""
+        from edgecc.kernels import tir
+
+        weights = k.weights(self.isa.weight_dtype)
+        pieces = self.isa.widths(padded(values, self.isa.group))
+        whole = [p for p in pieces if p[1] == self.isa.piece]
+        if len(whole) > UNROLLED_PIECES:
+            with tir.loop(0, len(whole)) as step:
+                self._piece(acc, buffer, base + step * self.isa.piece, stride, weights,
+                            at + step * (self.isa.piece * self.width), self.isa.piece)
+            pieces = pieces[len(whole) :]
+        for offset, length in pieces:
+            self._piece(acc, buffer, base + offset, stride, weights, at + offset * self.width, length)
+
+    def _piece(
+        self, acc: Any, buffer: Any, base: Any, stride: int, weights: Any, at: Any, length: int
+    ) -> None:
+        from edgecc.kernels import tir
+
+        isa = self.isa
+        rows = [isa.load(buffer, base + i * stride, length) for i in range(self.mr)]
+        for step in range(length // isa.group):
+            for j in range(0, self.width, isa.lanes):
+                offset = at + (step * self.width + j) * isa.group
+                column = tir.let(tir.load(weights, offset, isa.lanes * isa.group))
+                for i in range(self.mr):
+                    place = i * self.width + j
+                    value = isa.multiply(tir.load(acc, place, isa.lanes), rows[i][step], column)
+                    tir.store(acc, place, value, isa.lanes)
+
+    def finish(
+        self, k: Any, acc: Any, block: Any, params: Parameters, base: Any, stride: int,
+        clamp: bool, residual: Any = None,
+    ) -> None:
+        """Requantize and store rows at base + i * stride of output 0."""
+        from edgecc.kernels import tir
+
+        scale, isa = k.weights("float32"), self.isa
+        scales = [tir.let(tir.load(scale, block // 4 + self.width + j, isa.lanes))
+                  for j in range(0, self.width, isa.lanes)]
+        for i in range(self.mr):
+            values = [
+                tir.T.cast(tir.load(acc, i * self.width + j * isa.lanes, isa.lanes),
+                           tir.vector("float32", isa.lanes)) * scales[j]
+                for j in range(self.width // isa.lanes)
+            ]
+            row = base + i * stride
+            if residual is not None:
+                values = self._with_residual(values, residual, row, params)
+            self._write(k.outputs[0], row, isa.narrow(values, params, clamp))
+
+    def _with_residual(self, values: list[Any], residual: Any, row: Any, params: Parameters) -> Any:
+        from edgecc.kernels import tir
+
+        isa, out = self.isa, []
+        dtype = tir.vector("float32", isa.lanes)
+        for j, value in enumerate(values):
+            low, high = tir.splat(params.inner_lo, isa.lanes), tir.splat(params.inner_hi, isa.lanes)
+            inner = isa.rounded(tir.T.min(tir.T.max(value, low), high))
+            other = self._residual_lanes(residual, row + j * isa.lanes, j * isa.lanes)
+            wide = tir.T.cast(other, tir.vector("int32", isa.lanes))
+            centred = wide - tir.splat(params.residual_zero_point, isa.lanes)
+            first = tir.fenced(inner * tir.splat(params.ratio, isa.lanes), dtype)
+            ratio = tir.splat(params.residual_ratio, isa.lanes)
+            second = tir.fenced(tir.T.cast(centred, dtype) * ratio, dtype)
+            out.append(tir.let(first + second))
+        return out
+
+    def _residual_lanes(self, residual: Any, offset: Any, column: int) -> Any:
+        """A vector of the residual; lanes past the last column are not read."""
+        from edgecc.kernels import tir
+
+        lanes = self.isa.lanes
+        if column + lanes <= self.used:
+            return tir.load(residual, offset, lanes)
+        held = tir.local(lanes, "int8")
+        for lane in range(lanes):
+            inside = column + lane < self.used
+            tir.store(held, lane, residual[offset + lane] if inside else tir.T.int8(0))
+        return tir.load(held, 0, lanes)
+
+    def _write(self, output: Any, row: Any, vectors: list[tuple[Any, int]]) -> None:
+        from edgecc.kernels import tir
+
+        column = 0
+        for value, lanes in vectors:
+            inside = min(lanes, self.used - column)
+            if inside == lanes:
+                tir.store(output, row + column, value, lanes)
+            elif inside > 0:
+                kept = tir.let(value)
+                for lane in range(inside):
+                    tir.store(output, row + column + lane, tir.T.Shuffle([kept], [lane]))
+            column += lanes

@@ -1,0 +1,84 @@
+"""The portable instruction set: plain TIR that LLVM vectorizes. Others override what they do
+better. Numeric results are the same by construction (see docs/numerics.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds |x| < 2^22 half to even
+MAGIC_BITS = 0x4B400000
+
+
+@dataclass(frozen=True)
+class Isa:
+    """`group` values of K are multiplied per int32 lane at once; `lanes` int32 per vector;
+    `registers` bounds the tile (accumulators, one row of weights, activations).
+
+    `activation_dtype` is how a padded copy of the input is kept in scratch and
+    `activation_offset` what is added to every activation on the way (VNNI wants unsigned).
+    """
+
+    name: ClassVar[str] = "generic"
+    requires: ClassVar[frozenset[str]] = frozenset()
+    group: ClassVar[int] = 1
+    lanes: ClassVar[int] = 4
+    registers: ClassVar[int] = 16
+    piece: ClassVar[int] = 1  # most values of K one activation load brings
+    activation_dtype: ClassVar[str] = "int8"
+    activation_offset: ClassVar[int] = 0
+    reads_input: ClassVar[bool] = True  # can use activations where they lie, without a copy
+    fast: ClassVar[bool] = False
+    weight_dtype: ClassVar[str] = "int8"
+
+    def widths(self, values: int) -> list[tuple[int, int]]:
+        """(offset, width) of the activation loads that cover `values` (a multiple of group)."""
+        pieces, at = [], 0
+        width = self.piece
+        while at < values:
+            while width > values - at:
+                width //= 2
+            pieces.append((at, width))
+            at += width
+        return pieces
+
+    def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
+        """Activation operands for `width // group` multiply steps."""
+        from edgecc.kernels import tir
+
+        return [tir.let(tir.T.cast(tir.load(buffer, offset + i), "int32")) for i in range(width)]
+
+    def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
+        """acc + activation · weights, lane by lane."""
+        from edgecc.kernels import tir
+
+        wide = tir.T.cast(weights, tir.vector("int32", self.lanes))
+        return acc + tir.splat(activation, self.lanes) * wide
+
+    def to_activation(self, values: Any, lanes: int) -> Any:
+        """int8 input values as the padded copy keeps them."""
+        return values
+
+    def rounded(self, value: Any) -> Any:
+        """float32 rounded half to even, still float32; |value| < 2^22."""
+        from edgecc.kernels import tir
+
+        magic = tir.splat(tir.T.float32(MAGIC), self.lanes)
+        dtype = tir.vector("float32", self.lanes)  # the fence keeps + and - from cancelling
+        return tir.fenced(value + magic, dtype) - magic
+
+    def narrow(self, values: Sequence[Any], params: Any, clamp: bool) -> list[tuple[Any, int]]:
+        """int8 vectors with their lane counts: clamp(rint(value) + zero point)."""
+        from edgecc.kernels import tir
+
+        out = []
+        for value in values:
+            low = tir.splat(params.lo, self.lanes)
+            high = tir.splat(params.hi, self.lanes)
+            bounded = tir.T.min(tir.T.max(value, low), high)
+            biased = bounded + tir.splat(tir.T.float32(MAGIC), self.lanes)
+            bits = tir.T.reinterpret(tir.vector("int32", self.lanes), biased)
+            shifted = bits + tir.splat(params.zero_point - MAGIC_BITS, self.lanes)
+            out.append((tir.T.cast(shifted, tir.vector("int8", self.lanes)), self.lanes))
+        return out

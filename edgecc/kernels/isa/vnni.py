@@ -1,0 +1,50 @@
+"""x86 AVX512-VNNI: VPDPBUSD multiplies unsigned by signed bytes, four per int32 lane, exactly.
+
+Activations are made unsigned by adding 128 (the bias takes it back).
+Source: Intel 64 and IA-32 Software Developer's Manual, VPDPBUSD. Never VPDPBUSDS or VPMADDUBSW,
+which saturate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from edgecc.kernels.isa.base import Isa
+
+VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
+
+
+class Vnni(Isa):
+    """Four bytes of an activation row broadcast to 16 lanes, times 16 columns."""
+
+    name: ClassVar[str] = "vnni"
+    requires: ClassVar[frozenset[str]] = frozenset({"avx512f", "avx512bw", "avx512vl",
+                                                    "avx512vnni"})
+    group: ClassVar[int] = 4
+    lanes: ClassVar[int] = 16
+    registers: ClassVar[int] = 32
+    piece: ClassVar[int] = 8
+    activation_offset: ClassVar[int] = 128
+    activation_dtype: ClassVar[str] = "uint8"
+    fast: ClassVar[bool] = True
+
+    def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
+        from edgecc.kernels import tir
+
+        T = tir.T
+        words = [T.reinterpret("int32", tir.load(buffer, offset + 4 * i, 4))
+                 for i in range(width // 4)]
+        if str(buffer.dtype) == "int8":  # read in place: flip the sign bits here
+            words = [T.bitwise_xor(word, T.int32(-2139062144)) for word in words]
+        return [tir.let(T.reinterpret("uint8x64", tir.splat(word, 16))) for word in words]
+
+    def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
+        from edgecc.kernels import tir
+
+        return tir.llvm("int32x16", VPDPBUSD, acc, activation, weights)
+
+    def to_activation(self, values: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        unsigned = tir.T.reinterpret(tir.vector("uint8", lanes), values)
+        return tir.T.bitwise_xor(unsigned, tir.splat(tir.T.uint8(128), lanes))

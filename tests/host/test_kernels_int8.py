@@ -1,0 +1,86 @@
+"""int8 convolutions and matrix products against their reference: every byte equal."""
+
+import itertools
+
+import numpy as np
+import pytest
+from kernel_harness import Case, run_cases
+
+from edgecc.kernels import conv2d_int8, fully_connected_int8
+from edgecc.kernels.reference import reference
+from edgecc.kernels.spec import Conv2d, FullyConnected
+from edgecc.targets import get_target
+
+pytestmark = pytest.mark.host
+
+
+def constants(spec, rng, k):
+    fan = spec.k if isinstance(spec, FullyConnected) else spec.kh * spec.kw * spec.c // spec.groups
+    shape = (k, fan) if isinstance(spec, FullyConnected) else (k, spec.kh, spec.kw, spec.c // spec.groups)
+    made = {
+        "weights": rng.integers(-128, 128, shape, dtype=np.int8),
+        "bias": rng.integers(-3000, 3000, k, dtype=np.int32),
+        "scale": (rng.uniform(0.5, 1.5, k) / (60 * fan ** 0.5)).astype(np.float32),
+        "input_zero_point": int(rng.integers(-128, 128)),
+        "output_zero_point": int(rng.integers(-128, 128)),
+        "lo": -90, "hi": 100,
+    }
+    if spec.residual:
+        made |= {"inner_zero_point": int(rng.integers(-128, 128)), "inner_lo": -128, "inner_hi": 120,
+                 "ratio": np.float32(rng.uniform(0.3, 1.2)),
+                 "residual_ratio": np.float32(rng.uniform(0.3, 1.2)),
+                 "residual_zero_point": int(rng.integers(-128, 128))}
+    return made
+
+
+def case(record, spec, seed):
+    rng = np.random.default_rng(seed)
+    if isinstance(spec, FullyConnected):
+        shape, out, k = (spec.m, spec.k), (spec.m, spec.n), spec.n
+    else:
+        shape, out, k = (spec.n, spec.h, spec.w, spec.c), (spec.n, spec.oh, spec.ow, spec.k), spec.k
+    inputs = [rng.integers(-128, 128, shape, dtype=np.int8)]
+    if spec.residual:
+        inputs.append(rng.integers(-128, 128, out, dtype=np.int8))
+    return Case(record, spec, inputs, constants(spec, rng, k), [(out, "int8")],
+                alias={0: 1} if spec.residual and seed % 2 else None)
+
+
+CONVS = [
+    Conv2d("int8", 1, 5, 7, 16, 16, 1, 1),
+    Conv2d("int8", 2, 5, 5, 12, 10, 1, 1, clamp=True),
+    Conv2d("int8", 1, 6, 6, 16, 32, 1, 1, strides=(2, 2)),
+    Conv2d("int8", 1, 8, 9, 3, 8, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
+    Conv2d("int8", 2, 7, 6, 16, 17, 3, 3, pads=(1, 1, 1, 1), residual=True),
+    Conv2d("int8", 1, 9, 10, 1, 64, 10, 4, strides=(2, 2), pads=(4, 1, 5, 1)),
+    Conv2d("int8", 1, 9, 9, 5, 6, 3, 2, dilations=(2, 2), pads=(2, 1, 2, 1)),
+    Conv2d("int8", 1, 6, 7, 8, 12, 3, 3, pads=(1, 1, 1, 1), groups=4),
+    Conv2d("int8", 1, 4, 4, 100, 3, 2, 2, clamp=True, residual=True),
+    Conv2d("int8", 1, 3, 11, 20, 70, 1, 5, pads=(0, 2, 0, 2)),
+]
+FULLY = [
+    FullyConnected("int8", m, k, n, clamp=c, residual=r)
+    for m, k, n, (c, r) in zip((1, 1, 1, 3, 9), (640, 13, 128, 33, 64), (128, 10, 65, 7, 24),
+                               itertools.cycle([(False, False), (True, True)]), strict=False)
+]
+
+
+def check(target_name, records, specs, op):
+    features = get_target(target_name).features
+    cases = [case(record, spec, seed) for record in records if record.requires <= features
+             for seed, spec in enumerate(specs) if record.accepts(spec) is None]
+    assert cases
+    for made, outputs in zip(cases, run_cases(cases, target_name), strict=True):
+        (expected,) = reference(made.spec, made.inputs, made.constants)
+        wrong = int((outputs[0] != expected).sum())
+        assert wrong == 0, f"{made.record.name} {made.spec.text()}: {wrong} of {expected.size} differ"
+
+
+@pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
+def test_conv2d_equals_reference(target):
+    check(target, conv2d_int8.KERNELS, CONVS, "conv2d")
+
+
+@pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
+def test_fully_connected_equals_reference(target):
+    check(target, fully_connected_int8.KERNELS, FULLY, "fully_connected")
