@@ -23,14 +23,11 @@ from edgecc.kernels.int8_tile import (
     block_bytes,
     header,
     pack_blocks,
-    padded,
 )
 from edgecc.kernels.isa import avx2, base, dotprod, vnni
 from edgecc.kernels.registry import KernelRecord
+from edgecc.kernels.ring import Ring, RingShape, padded
 from edgecc.kernels.spec import Conv2d
-
-COPY_LANES = 16
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -81,17 +78,9 @@ class Plan:
         return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in self.columns.blocks())
 
     @property
-    def ring_rows(self) -> int:
-        return self.spec.dilations[0] * (self.spec.kh - 1) + 1
-
-    @property
-    def row_elements(self) -> int:
-        return (self.spec.w + self.spec.pads[1] + self.spec.pads[3]) * self.spec.c
-
-    @property
-    def ring_elements(self) -> int:
-        """The ring and what a padded last segment may read beyond it."""
-        return padded(self.ring_rows * self.row_elements + self.isa.group, 16)
+    def ring(self) -> RingShape:
+        """The slack is what a padded last segment may read past the last row."""
+        return RingShape(self.spec, slack=self.isa.group)
 
     @property
     def row_length(self) -> int:
@@ -106,7 +95,7 @@ class Plan:
 def scratch_bytes(plan: Plan) -> int:
     if plan.direct:
         return 0
-    return plan.ring_elements * np.dtype(plan.isa.activation_dtype).itemsize
+    return plan.ring.elements * np.dtype(plan.isa.activation_dtype).itemsize
 
 
 def cost(plan: Plan) -> float:
@@ -140,7 +129,7 @@ def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
 
 
 def accepts(plan: Plan) -> str | None:
-    if plan.spec.groups == plan.spec.c and plan.spec.groups > 1:
+    if plan.spec.groups == plan.spec.c == plan.spec.k and plan.spec.groups > 1:
         return "depthwise convolutions have their own kernels"
     return None
 
@@ -152,7 +141,7 @@ def build(plan: Plan, symbol: str) -> Any:
     size = spec.n * spec.oh * spec.ow * spec.k
     inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
     inputs += [("int8", size)] if spec.residual else []
-    scratch = None if plan.direct else (isa.activation_dtype, plan.ring_elements)
+    scratch = None if plan.direct else (isa.activation_dtype, plan.ring.elements)
     with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
                     scratch=scratch, may_alias=True) as k:
         _Code(k, plan).emit()
@@ -163,9 +152,13 @@ class _Code:
     """Emits one convolution."""
 
     def __init__(self, k: Any, plan: Plan):
+        from edgecc.kernels import tir
+
         self.k, self.plan, self.spec = k, plan, plan.spec
         self.params = Parameters(k, plan.isa, self.spec.residual)
         self.buffer = k.inputs[0] if plan.direct else k.scratch
+        pad = tir.T.cast(self.params.pad_value, plan.isa.activation_dtype)
+        self.ring = Ring(k, plan.ring, pad, plan.isa.to_activation)
 
     def emit(self) -> None:
         from edgecc.kernels import tir
@@ -174,11 +167,11 @@ class _Code:
             self._every_block(0, self.k.begin, self.k.end, self._flat_tiles)
             return
         if not self.plan.direct:
-            self._fill_ring()
+            self.ring.clear()
         with tir.loop(self.k.begin, self.k.end) as row:
             image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
             if not self.plan.direct:
-                self._load_rows(row, image, y)
+                self.ring.advance(row, image, y)
             self._groups(row, image, y)
 
     def _groups(self, row: Any, image: Any, y: Any) -> None:
@@ -251,7 +244,7 @@ class _Code:
             if plan.direct:
                 start = (image * spec.h + line) * (spec.w * spec.c)
             else:
-                start = line % plan.ring_rows * plan.row_elements
+                start = self.ring.slot(line)
             return start + across + kx * (spec.dilations[1] * spec.c)
 
         return offset
@@ -292,68 +285,6 @@ class _Code:
             return
         with tir.loop(0, self.spec.kh) as ky:
             across(ky)
-
-    def _fill_ring(self) -> None:
-        """Padding everywhere; later copies write only what lies inside the image."""
-        from edgecc.kernels import tir
-
-        value = tir.T.cast(self.params.pad_value, self.plan.isa.activation_dtype)
-        with tir.loop(0, self.plan.ring_elements // COPY_LANES) as i:
-            tir.store(self.k.scratch, i * COPY_LANES, tir.splat(value, COPY_LANES), COPY_LANES)
-
-    def _load_rows(self, row: Any, image: Any, y: Any) -> None:
-        """Bring the input rows that this output row is the first to need into the ring."""
-        from edgecc.kernels import tir
-
-        spec, rows = self.spec, self.plan.ring_rows
-        fresh = tir.T.Or(row == self.k.begin, y == 0)
-        start = tir.let(tir.T.Select(fresh, tir.T.int32(0),
-                                     tir.T.int32(max(rows - spec.strides[0], 0))))
-        with tir.loop(start, rows) as r:
-            line = tir.let(y * spec.strides[0] + r)
-            slot = tir.let(line % rows * self.plan.row_elements + spec.pads[1] * spec.c)
-            source = tir.let(line - spec.pads[0])
-            inside = tir.T.And(source >= 0, source < spec.h)
-            with tir.when(inside):
-                self._copy_row(slot, (image * spec.h + source) * (spec.w * spec.c))
-            if spec.pads[0] or spec.pads[2]:
-                with tir.when(tir.T.Or(source < 0, source >= spec.h)):
-                    self._blank_row(slot)
-
-    def _copy_row(self, slot: Any, source: Any) -> None:
-        from edgecc.kernels import tir
-
-        isa, count = self.plan.isa, self.spec.w * self.spec.c
-
-        def move(at: Any, lanes: int) -> None:
-            values = tir.load(self.k.inputs[0], source + at, lanes)
-            tir.store(self.k.scratch, slot + at, isa.to_activation(values, lanes), lanes)
-
-        _in_vectors(count, move)
-
-    def _blank_row(self, slot: Any) -> None:
-        from edgecc.kernels import tir
-
-        value = tir.T.cast(self.params.pad_value, self.plan.isa.activation_dtype)
-        _in_vectors(self.spec.w * self.spec.c,
-                    lambda at, lanes: tir.store(self.k.scratch, slot + at,
-                                                tir.splat(value, lanes), lanes))
-
-
-def _in_vectors(count: int, move: Any) -> None:
-    """move(offset, lanes) over `count` elements: a loop of whole vectors, then halves."""
-    from edgecc.kernels import tir
-
-    whole, rest = divmod(count, COPY_LANES)
-    if whole:
-        with tir.loop(0, whole) as i:
-            move(i * COPY_LANES, COPY_LANES)
-    at, lanes = whole * COPY_LANES, COPY_LANES // 2
-    while rest:
-        if rest >= lanes:
-            move(at, lanes)
-            at, rest = at + lanes, rest - lanes
-        lanes //= 2
 
 
 TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (

@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.isa.base import Isa
+from edgecc.kernels.ring import padded
 
 HEADER_BYTES = 64
 UNROLLED_PIECES = 4  # activation loads emitted in a row before a loop is made of them
-
-
-def padded(value: int, step: int) -> int:
-    return -(-value // step) * step
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from kernel_harness import Case, run_cases
 
-from edgecc.kernels import conv2d_int8, fully_connected_int8
+from edgecc.kernels import conv2d_int8, depthwise_int8, fully_connected_int8
 from edgecc.kernels.reference import reference
 from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.targets import get_target
@@ -84,3 +84,26 @@ def test_conv2d_equals_reference(target):
 @pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
 def test_fully_connected_equals_reference(target):
     check(target, fully_connected_int8.KERNELS, FULLY, "fully_connected")
+
+
+def depthwise(h, w, c, kh, kw, **more):
+    return Conv2d("int8", more.pop("n", 1), h, w, c, c, kh, kw, groups=c, **more)
+
+
+DEPTHWISE = [
+    depthwise(5, 5, 16, 3, 3, pads=(1, 1, 1, 1)),
+    depthwise(6, 7, 64, 3, 3, pads=(1, 1, 1, 1), n=2, clamp=True),
+    depthwise(8, 9, 40, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1), residual=True),
+    depthwise(9, 9, 24, 5, 5, pads=(2, 2, 2, 2)),
+    depthwise(20, 3, 128, 15, 1),
+    depthwise(9, 9, 8, 3, 3, dilations=(2, 2), pads=(2, 2, 2, 2)),
+    depthwise(5, 11, 32, 2, 4, strides=(1, 3), pads=(1, 0, 0, 2)),
+    depthwise(5, 6, 3, 3, 3, pads=(1, 1, 1, 1), clamp=True, residual=True),
+    depthwise(5, 6, 37, 3, 3, pads=(1, 1, 1, 1)),
+    depthwise(4, 9, 16, 1, 7),
+]
+
+
+@pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
+def test_depthwise_equals_reference(target):
+    check(target, depthwise_int8.KERNELS, DEPTHWISE, "conv2d")

@@ -1,0 +1,120 @@
+"""A ring of padded input rows in scratch: what lets inner loops run without bounds checks.
+
+Row `line` (counted in the padded image) lives in slot line % rows; a slot is left padding, the
+row, right padding. The ring starts filled with the pad value, so copies write only what lies
+inside the image; rows above and below it are blanked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+COPY_LANES = 16
+
+
+def padded(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+@dataclass(frozen=True)
+class RingShape:
+    """Sizes of the ring of a convolution or pool (any spec with n, h, w, c, kh, strides,
+    dilations and pads). `slack` elements may be read past the last row."""
+
+    spec: Any
+    slack: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.spec.dilations[0] * (self.spec.kh - 1) + 1
+
+    @property
+    def row_elements(self) -> int:
+        return (self.spec.w + self.spec.pads[1] + self.spec.pads[3]) * self.spec.c
+
+    @property
+    def elements(self) -> int:
+        return padded(self.rows * self.row_elements + self.slack, COPY_LANES)
+
+
+class Ring:
+    """Emits the ring's code in the kernel under construction.
+
+    `convert(values, lanes)` turns input vectors into scratch vectors; `pad` is the scratch value
+    of padding.
+    """
+
+    def __init__(self, k: Any, shape: RingShape, pad: Any, convert: Callable[[Any, int], Any]):
+        self.k, self.shape, self.spec = k, shape, shape.spec
+        self.pad, self.convert = pad, convert
+
+    def clear(self) -> None:
+        """Padding everywhere; call once, before the loop over rows."""
+        from edgecc.kernels import tir
+
+        with tir.loop(0, self.shape.elements // COPY_LANES) as i:
+            tir.store(self.k.scratch, i * COPY_LANES, tir.splat(self.pad, COPY_LANES), COPY_LANES)
+
+    def slot(self, line: Any) -> Any:
+        """Element offset of the slot of a padded image line."""
+        return line % self.shape.rows * self.shape.row_elements
+
+    def advance(self, row: Any, image: Any, y: Any) -> None:
+        """Bring in the input rows that output row y (of `image`) is the first to need.
+
+        `row` is the loop variable: the first row of a call, and of an image, needs all of them.
+        """
+        from edgecc.kernels import tir
+
+        spec, rows = self.spec, self.shape.rows
+        fresh = tir.T.Or(row == self.k.begin, y == 0)
+        kept = max(rows - spec.strides[0], 0)
+        start = tir.let(tir.T.Select(fresh, tir.T.int32(0), tir.T.int32(kept)))
+        with tir.loop(start, rows) as r:
+            self._bring(image, tir.let(y * spec.strides[0] + r))
+
+    def _bring(self, image: Any, line: Any) -> None:
+        from edgecc.kernels import tir
+
+        spec = self.spec
+        slot = tir.let(self.slot(line) + spec.pads[1] * spec.c)
+        source = tir.let(line - spec.pads[0])
+        with tir.when(tir.T.And(source >= 0, source < spec.h)):
+            self._copy(slot, (image * spec.h + source) * (spec.w * spec.c))
+        if spec.pads[0] or spec.pads[2]:
+            with tir.when(tir.T.Or(source < 0, source >= spec.h)):
+                self._blank(slot)
+
+    def _copy(self, slot: Any, source: Any) -> None:
+        from edgecc.kernels import tir
+
+        def move(at: Any, lanes: int) -> None:
+            values = tir.load(self.k.inputs[0], source + at, lanes)
+            tir.store(self.k.scratch, slot + at, self.convert(values, lanes), lanes)
+
+        in_vectors(self.spec.w * self.spec.c, move)
+
+    def _blank(self, slot: Any) -> None:
+        from edgecc.kernels import tir
+
+        in_vectors(self.spec.w * self.spec.c,
+                   lambda at, lanes: tir.store(self.k.scratch, slot + at,
+                                               tir.splat(self.pad, lanes), lanes))
+
+
+def in_vectors(count: int, move: Callable[[Any, int], None]) -> None:
+    """move(offset, lanes) over `count` elements: a loop of whole vectors, then halves."""
+    from edgecc.kernels import tir
+
+    whole, rest = divmod(count, COPY_LANES)
+    if whole:
+        with tir.loop(0, whole) as i:
+            move(i * COPY_LANES, COPY_LANES)
+    at, lanes = whole * COPY_LANES, COPY_LANES // 2
+    while rest:
+        if rest >= lanes:
+            move(at, lanes)
+            at, rest = at + lanes, rest - lanes
+        lanes //= 2
