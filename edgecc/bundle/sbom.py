@@ -68,10 +68,11 @@ def _package(name: str, version: str, licence: str, holder: str) -> dict[str, An
 
 def _model(name: str, model: Mapping[str, Any], weights: bytes) -> dict[str, Any]:
     package = _package("model", model["sha256"][:12], "NOASSERTION", "NOASSERTION")
+    digest = hashlib.sha256(weights).hexdigest()
     return {
         **package, "name": name,
         "comment": f"weights.bin and the generated code come from {model['name']}",
-        "checksums": [{"algorithm": "SHA256", "checksumValue": hashlib.sha256(weights).hexdigest()}],
+        "checksums": [{"algorithm": "SHA256", "checksumValue": digest}],
     }
 
 

@@ -32,7 +32,9 @@ class Vectors:
         return {"count": len(self.inputs), "calibration": self.calibration,
                 "random": self.random}
 
-    def files(self, inputs: Sequence[ports.Port], outputs: Sequence[ports.Port]) -> dict[str, bytes]:
+    def files(
+        self, inputs: Sequence[ports.Port], outputs: Sequence[ports.Port]
+    ) -> dict[str, bytes]:
         """`vectors/<n>/input_<i>.bin` and `output_<i>.bin`."""
         found = {}
         for n, (given, wanted) in enumerate(zip(self.inputs, self.outputs, strict=True)):

@@ -1,0 +1,129 @@
+"""Arguments that several commands share, and the Context and Board made of them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from edgecc.cli.console import Console
+from edgecc.config import IMPLEMENTED, CompileConfig
+from edgecc.context import Context
+from edgecc.errors import ConfigError
+
+
+def add_compile_options(command: argparse.ArgumentParser) -> None:
+    """What decides the compiled program besides model, target and quantization."""
+    add = command.add_argument
+    add("-O", dest="optimization", default="2", metavar="LEVEL", help="optimization (default 2)")
+    add("--no-fusion", dest="fusion", action="store_false", help="one step per operator")
+    add("--layout", default="auto", help=choices("layout"))
+    add("--threads", type=int, default=1, help="threads of the program (default 1)")
+    add("--io", default="auto", help="type of inputs and outputs: " + choices("io"))
+    add("--observer", default="minmax", help="range estimator: " + choices("observer"))
+    add("--toolchain", metavar="COMMAND", help='compiler driver, e.g. "aarch64-linux-gnu-gcc"')
+    add("--check", default="structure", help=choices("check"))
+    add("--seed", type=int, default=0, help="seed of everything random (default 0)")
+    add("--dump", type=Path, metavar="DIR", help="write every value's text form here")
+    add_shape(command)
+
+
+def add_shape(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224",
+                         help="fix a dynamic input; may be repeated")
+
+
+def choices(key: str) -> str:
+    return ", ".join(str(value) for value in IMPLEMENTED[key])
+
+
+def add_board_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--board", help="a name from `edgecc boards` (default: this machine "
+                         "if it can, else the target's emulated board)")
+    add_boards_file(command)
+
+
+def add_boards_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--boards-file", type=Path, metavar="TOML",
+                         help="instead of ./boards.toml and ~/.config/edgecc/boards.toml")
+
+
+def config(args: argparse.Namespace, *, target: str, quantization: str) -> CompileConfig:
+    """Raises ConfigError for values that are wrong or not implemented."""
+    return CompileConfig(
+        target=target, optimization=f"O{args.optimization}", fusion=args.fusion,
+        quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
+        observer=args.observer, check=args.check, shapes=shapes(args.shape),
+        toolchain=toolchain(args.toolchain), name=getattr(args, "name", None),
+    )
+
+
+def context(args: argparse.Namespace, console: Console) -> Context:
+    return Context(seed=getattr(args, "seed", 0), dump_dir=getattr(args, "dump", None),
+                   progress=console.progress)
+
+
+def shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """{"x": (1, 3, 224, 224)} from "x=1,3,224,224". Raises ConfigError."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, dims = named(text, "--shape")
+        try:
+            shape = tuple(int(dim) for dim in dims.split(","))
+        except ValueError:
+            shape = ()
+        if not shape or min(shape) < 1 or name in found:
+            raise ConfigError(f"--shape {text!r} is not a new NAME and positive whole numbers",
+                              advice="write --shape x=1,3,224,224")
+        found[name] = shape
+    return found
+
+
+def named(text: str, option: str) -> tuple[str, str]:
+    """(name, value) from "name=value". Names may hold '='; values may not. Raises ConfigError."""
+    name, found, value = text.rpartition("=")
+    if not (name and found and value):
+        raise ConfigError(f"{option} {text!r} has no NAME=VALUE")
+    return name, value
+
+
+def toolchain(text: str | None) -> tuple[str, ...] | None:
+    """An argv; never given to a shell. None and "zig" are the built-in toolchain."""
+    if text is None or text == "zig":
+        return None
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ConfigError(f"--toolchain {text!r}: {error}") from error
+    if not words:
+        raise ConfigError("--toolchain is empty", advice="name a compiler, or leave it out")
+    return words
+
+
+def board_files(args: argparse.Namespace) -> list[Path]:
+    """The project's file, then the user's. Raises ConfigError for a named file that is absent."""
+    if args.boards_file is not None:
+        if not args.boards_file.is_file():
+            raise ConfigError("no such file", where=str(args.boards_file))
+        return [args.boards_file]
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return [Path("boards.toml"), Path(home) / "edgecc" / "boards.toml"]
+
+
+def board(args: argparse.Namespace, manifest: dict[str, Any]) -> Any:
+    """The Board that is named, or the bundle's default one. Raises BoardError."""
+    from edgecc.bundle.measure import default_board
+    from edgecc.rpc.boards import get_board
+
+    return get_board(args.board or default_board(manifest), board_files(args))
+
+
+def check_output(path: Path) -> None:
+    """Raises ConfigError before any work when `path` cannot be a new file."""
+    if path.is_dir():
+        raise ConfigError("is a folder, not a file to write", where=str(path))
+    if not path.absolute().parent.is_dir():
+        raise ConfigError("the folder to write to does not exist", where=str(path))

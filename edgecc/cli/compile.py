@@ -1,0 +1,41 @@
+"""`edgecc compile`: a model into a bundle."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from edgecc.cli import arguments
+from edgecc.cli.console import Console
+from edgecc.cli.inspect import memory
+from edgecc.config import IMPLEMENTED
+
+
+def add(commands: Any) -> argparse.ArgumentParser:
+    command = commands.add_parser("compile", help="compile a model into a bundle")
+    command.add_argument("model", metavar="MODEL", help="an ONNX file")
+    command.add_argument("--target", required=True, help="a name from `edgecc targets`")
+    command.add_argument("--quantize", default="none",
+                         help=", ".join(IMPLEMENTED["quantization"]) + " (default none)")
+    command.add_argument("--calibrate", metavar="DATA",
+                         help="a .npz of stacked samples, or a folder of .npy files")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.ecb")
+    command.add_argument("--name", help="prefix of every C symbol (default: from the file)")
+    arguments.add_compile_options(command)
+    return command
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    from edgecc import pipeline
+
+    config = arguments.config(args, target=args.target, quantization=args.quantize)
+    arguments.check_output(args.output)
+    console.working("load")
+    bundle = pipeline.compile(args.model, config=config, calibration=args.calibrate,
+                              context=arguments.context(args, console))
+    bundle.save(args.output)
+    console.close()
+    console.line(f"wrote {args.output}   {memory(bundle.manifest)} · sha256 {bundle.sha256[:8]}…")
+    console.value({**bundle.manifest, "output": str(args.output), "sha256": bundle.sha256})
+    return 0
