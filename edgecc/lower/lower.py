@@ -1,0 +1,152 @@
+"""Steps to calls: one object per distinct (kernel, spec), constants packed and shared."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+from edgecc.errors import CheckFailed, UnsupportedModel
+from edgecc.kernels import registry
+from edgecc.kernels.spec import Spec
+from edgecc.lower.objects import Argument, Call, Objects
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Copy, Kernel, Program, View, contiguous_strides
+from edgecc.targets import Target
+
+WEIGHTS_ALIGN = 64
+
+
+def lower(
+    program: Program,
+    plan: MemoryPlan,
+    target: Target,
+    *,
+    config: CompileConfig,
+    context: Context,
+    prefix: str,
+) -> Objects:
+    """Compile every kernel of the entry `run` and lay out its weights.
+
+    `prefix` begins every symbol, so that several models link into one program.
+    Raises UnsupportedModel for a step kind that no code generator handles yet.
+    """
+    weights, code, calls = _Weights(), {}, []
+    for step in program.entry().steps:
+        if isinstance(step, Kernel):
+            symbol = symbol_of(prefix, step.kernel, step.spec)
+            if symbol not in code:
+                code[symbol] = kernel_object(step.kernel, step.spec, symbol, target, context)
+            calls.append(_kernel_call(step, symbol, plan, weights))
+        elif isinstance(step, Copy):
+            calls.append(_copy_call(step, plan))
+        else:
+            raise UnsupportedModel(f"a {type(step).__name__} step cannot be lowered yet",
+                                   where=step.name)
+    return Objects({f"{s}.o": data for s, data in code.items()}, tuple(calls), weights.blob(),
+                   dict(weights.placed))
+
+
+def symbol_of(prefix: str, kernel: str, spec: Spec) -> str:
+    """A C identifier that stands for one kernel specialised on one spec."""
+    digest = hashlib.sha256(f"{kernel} {spec.text()}".encode()).hexdigest()[:10]
+    return f"{prefix}_{kernel}_{digest}"
+
+
+class _Weights:
+    """Packed constants, aligned; equal bytes are stored once."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+        self.known: dict[bytes, int] = {}
+        self.placed: dict[str, tuple[int, int]] = {}
+
+    def add(self, step: str, data: bytes) -> int:
+        digest = hashlib.sha256(data).digest()
+        if digest not in self.known:
+            gap = -self.size % WEIGHTS_ALIGN
+            self.parts += [bytes(gap), data]
+            self.known[digest] = self.size + gap
+            self.size += gap + len(data)
+        self.placed[step] = (self.known[digest], len(data))
+        return self.known[digest]
+
+    def blob(self) -> bytes:
+        return b"".join(self.parts)
+
+
+def _kernel_call(step: Kernel, symbol: str, plan: MemoryPlan, weights: _Weights) -> Call:
+    record = registry.find(step.kernel)
+    arguments = [_view(view, plan) for view in step.inputs]
+    packed = np.ascontiguousarray(record.pack(step.spec, step.constants)).view(np.uint8)
+    if packed.size:
+        arguments.append(Argument("weights", weights.add(step.name, packed.tobytes())))
+    arguments += [_view(view, plan) for view in step.outputs]
+    if record.scratch_bytes(step.spec) != step.scratch_bytes:
+        raise CheckFailed(f"{step.name}: planned {step.scratch_bytes} B of scratch, "
+                          f"{step.kernel} needs {record.scratch_bytes(step.spec)} B")
+    if step.scratch_bytes:
+        arguments.append(Argument("arena", plan.offset(f"{step.name}.scratch")))
+    return Call(step.name, symbol, tuple(arguments), record.extent(step.spec))
+
+
+def _view(view: View, plan: MemoryPlan) -> Argument:
+    return Argument("arena", plan.offset(view.buffer) + view.offset_bytes)
+
+
+def _copy_call(step: Copy, plan: MemoryPlan) -> Call:
+    for view in (step.source, step.target):
+        if view.strides not in (None, contiguous_strides(view.shape)):
+            raise UnsupportedModel("a copy between strided views cannot be lowered yet",
+                                   where=step.name)
+    target, source = _view(step.target, plan), _view(step.source, plan)
+    return Call(step.name, "memcpy", (target, source), step.source.size_bytes)
+
+
+def kernel_object(
+    kernel: str, spec: Spec, symbol: str, target: Target, context: Context
+) -> bytes:
+    """The object of one kernel, from the cache when nothing it depends on has changed."""
+    key = hashlib.sha256("\n".join(
+        [source_digest(), kernel, spec.text(), symbol, target.triple, target.cpu,
+         *target.attributes, "", *target.llvm_options, "", *sorted(target.features)]
+    ).encode()).hexdigest()
+    return cached(context.cache_dir / "kernels" / f"{key}.o",
+                  lambda: _compile(kernel, spec, symbol, target))
+
+
+def _compile(kernel: str, spec: Spec, symbol: str, target: Target) -> bytes:
+    from edgecc.lower.compile import object_bytes
+
+    return object_bytes(registry.find(kernel).build(spec, symbol, target), target)
+
+
+def cached(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Bytes of `path`, made and put there (atomically) if absent."""
+    if path.is_file():
+        return path.read_bytes()
+    data = make()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.write_bytes(data)
+    fresh.replace(path)
+    return data
+
+
+@cache
+def source_digest() -> str:
+    """A digest of everything that turns a spec into code: our sources and TVM's version."""
+    from importlib.metadata import version
+
+    root = Path(__file__).resolve().parent.parent
+    digest = hashlib.sha256(version("apache-tvm").encode())
+    for path in sorted([*(root / "kernels").rglob("*.py"), root / "lower" / "compile.py"]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
