@@ -9,11 +9,11 @@ import numpy as np
 
 from edgecc.kernels.elementwise import (
     accept_all,
+    across,
     block_count,
     bounded,
     header,
     nothing,
-    pieces,
     scaled,
     sweep,
     to_float,
@@ -59,16 +59,13 @@ def _sweep(k: Any, spec: Binary, lanes: int, compute: Callable[[Any, Any, int], 
         scalar = spec.broadcast == "scalar"
         sweep(k, spec.size, lanes, lambda at, n: compute(at, None if scalar else at, n), unroll)
         return
-    channels, out = spec.channels, k.outputs[0]
-    whole = channels // lanes
     with tir.loop(k.begin, k.end) as row:
-        if whole:
-            with tir.loop(0, whole) as step:
-                at = step * lanes
-                tir.store(out, row * channels + at, compute(row * channels + at, at, lanes), lanes)
-        for at, n in pieces(channels - whole * lanes, lanes):
-            offset = whole * lanes + at
-            tir.store(out, row * channels + offset, compute(row * channels + offset, offset, n), n)
+        first = row * spec.channels
+
+        def body(at: Any, n: int) -> None:
+            tir.store(k.outputs[0], first + at, compute(first + at, at, n), n)
+
+        across(spec.channels, lanes, body)
 
 
 def _open(spec: Binary, symbol: str, weights: bool) -> Any:

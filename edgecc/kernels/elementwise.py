@@ -87,6 +87,20 @@ def _group(k: Any, compute: Callable[[Any, int], Any], spans: Sequence[tuple[Any
         tir.store(k.outputs[0], at, value, n)
 
 
+def across(count: int, lanes: int, body: Callable[[Any, int], None]) -> None:
+    """body(offset, lanes) over `count` elements: a loop of whole vectors, then the pieces."""
+    from edgecc.kernels import tir
+
+    whole = count // lanes
+    if whole == 1:
+        body(0, lanes)
+    elif whole:
+        with tir.loop(0, whole) as step:
+            body(step * lanes, lanes)
+    for at, n in pieces(count - whole * lanes, lanes):
+        body(whole * lanes + at, n)
+
+
 def widened(value: Any, zero_point: Any, lanes: int) -> Any:
     """int16 of an int8 vector minus an int8 zero point."""
     from edgecc.kernels import tir
@@ -116,11 +130,23 @@ def rounded16(target: Any, real: Any, lanes: int) -> Any:
 
     wide, narrow = tir.vector("int32", lanes), tir.vector("int16", lanes)
     if "neon" in target.features:  # fcvtns saturates, and so does the narrowing
-        even = tir.llvm(tir.vector("float32", lanes), "llvm.roundeven", real)
-        return tir.T.cast(bounded(tir.T.cast(even, wide), -32768, 32767, lanes), narrow)
+        return tir.T.cast(bounded(_fcvtns(real, lanes), -32768, 32767, lanes), narrow)
     near = bounded(real, tir.T.float32(-32768.0), tir.T.float32(32767.0), lanes)
     biased = near + tir.splat(tir.T.float32(MAGIC), lanes)
     return tir.T.cast(tir.T.reinterpret(wide, biased), narrow)  # MAGIC's low 16 bits are zero
+
+
+def _fcvtns(real: Any, lanes: int) -> Any:
+    """int32 of rint(real), saturated, by one instruction for four lanes."""
+    from edgecc.kernels import tir
+
+    if lanes > 4:
+        halves = [half(real, dtype=tir.vector("float32", lanes // 2))
+                  for half in (tir.T.vectorlow, tir.T.vectorhigh)]
+        return tir.T.vectorcombine(tir.vector("int32", lanes),
+                                   *(_fcvtns(value, lanes // 2) for value in halves))
+    suffix = f"v{lanes}i32.v{lanes}f32" if lanes > 1 else "i32.f32"
+    return tir.llvm(tir.vector("int32", lanes), f"llvm.aarch64.neon.fcvtns.{suffix}", real)
 
 
 def bounded(value: Any, low: Any, high: Any, lanes: int) -> Any:
