@@ -80,4 +80,7 @@ def _bytes(halves: list[Any], params: Any, clamp: bool) -> tuple[Any, int]:
     if clamp:
         value = tir.T.min(tir.T.max(value, tir.splat(params.low_byte, lanes)),
                           tir.splat(params.high_byte, lanes))
+    if len(halves) == 1:
+        words = tir.T.reinterpret("int32x2", value)
+        value = tir.T.reinterpret("int8x4", tir.T.Shuffle([words], [0]))
     return value, 4 * len(halves)
