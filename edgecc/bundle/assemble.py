@@ -1,0 +1,64 @@
+"""Everything that goes into a bundle, from the values of the line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edgecc.bundle import manifest, sbom, vectors
+from edgecc.bundle.bundle import Bundle
+from edgecc.bundle.schema import dump
+from edgecc.config import CompileConfig
+from edgecc.lower.objects import Objects
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Program
+from edgecc.targets import Target
+
+
+def assemble(
+    program: Program, plan: MemoryPlan, objects: Objects, files: Mapping[str, bytes], *,
+    target: Target, config: CompileConfig, origin: Any, graph: Any, report: Any,
+    samples: Sequence[Mapping[str, Any]], seed: int,
+) -> Bundle:
+    """The bundle of linked `files` with weights, model, golden vectors, report and licences.
+
+    `origin` has name, prefix and sha256 of the source model; `report` is a QuantReport or None;
+    `samples` are model-shaped inputs for the golden vectors.
+    """
+    model_path = "model/model.onnx" if report is None else "model/quantized.onnx"
+    source = {"name": origin.name, "sha256": origin.sha256, "file": model_path}
+    inputs, outputs = ([manifest.port(p, plan) for p in ports]
+                       for ports in (program.entry().inputs, program.entry().outputs))
+    golden = vectors.make(program, inputs, samples, seed)
+    every = {
+        **files,
+        "weights.bin": objects.weights,
+        model_path: _model_bytes(graph),
+        "report/report.json": dump(_report(report)),
+        **golden.files(inputs, outputs),
+        **_licences(origin.prefix, source, objects, target, config),
+    }
+    summary = None if report is None else report.to_json()["summary"]
+    fields = manifest.build(program, plan, objects, target, config, prefix=origin.prefix,
+                            model=source, files=every, quantization=summary,
+                            vectors=golden.summary, seed=seed)
+    return Bundle.of(fields, every)
+
+
+def _model_bytes(graph: Any) -> bytes:
+    from edgecc import model
+
+    return model.to_proto(graph).SerializeToString(deterministic=True)
+
+
+def _report(report: Any) -> dict[str, Any]:
+    return {"quantization": None if report is None else report.to_json()}
+
+
+def _licences(prefix: str, source: Mapping[str, Any], objects: Objects, target: Target,
+              config: CompileConfig) -> dict[str, bytes]:
+    kind = target.toolchain.kind if config.toolchain is None else "of the user"
+    parts = sbom.linked_parts(kind, target.toolchain.libc)
+    argv = list(config.toolchain or target.toolchain.argv)
+    listed = sbom.sbom(prefix, source, objects.weights, parts, manifest.tool_versions(), argv)
+    return {"sbom.spdx.json": listed, **sbom.licence_files(parts)}

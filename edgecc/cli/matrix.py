@@ -1,0 +1,143 @@
+"""`edgecc matrix`: models x targets x quantizations, compiled, run and compared in one table.
+
+Columns: golden vectors on the board against the numpy references; the references against ONNX
+Runtime; a digest of the outputs (equal digests: identical bytes on both targets); figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from edgecc.cli import arguments
+from edgecc.cli.console import Console
+from edgecc.errors import ConfigError, EdgeccError
+
+RANDOM_SAMPLES = 16
+HEAD = ("model", "quantized", "target", "golden", "ONNX Runtime", "outputs", "instructions",
+        "p50 us", "arena B", "activations", "scratch", "flash B", "calibration")
+
+
+def add(commands: Any) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        "matrix", help="compile, run and compare models on several targets")
+    command.add_argument("models", nargs="+", metavar="MODEL")
+    command.add_argument("--targets", default="host", help="names, with commas (default host)")
+    command.add_argument("--quantize", default="int8,none", help="default int8,none")
+    command.add_argument("--calibrate-dir", type=Path, metavar="DIR", help="holds <model>.npz or "
+                         "a folder <model>; models without either get seeded random samples")
+    command.add_argument("--count", type=int, default=10, help="timed runs (default 10)")
+    arguments.add_boards_file(command)
+    arguments.add_compile_options(command)
+    command.set_defaults(board=None)
+    return command
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    if args.calibrate_dir is not None and not args.calibrate_dir.is_dir():
+        raise ConfigError("no such folder", where=str(args.calibrate_dir))
+    rows = []
+    for model in args.models:
+        for quantization in args.quantize.split(","):
+            for target in args.targets.split(","):
+                console.working(f"{Path(model).stem} {quantization} {target}")
+                rows.append(row(model, quantization, target, args, console))
+    console.close()
+    console.table(HEAD, [cells(found) for found in rows])
+    for found in rows:
+        if found["error"]:
+            console.line(f"{found['model']} {found['quantization']} {found['target']}: "
+                         f"{found['error']}")
+    console.value({"rows": rows})
+    return 0 if all(passed(found) for found in rows) else 1
+
+
+def passed(found: dict[str, Any]) -> bool:
+    return found["error"] is None and found["golden"] == "pass" and found["agrees"]
+
+
+def row(model: str, quantization: str, target: str, args: argparse.Namespace,
+        console: Console) -> dict[str, Any]:
+    """One line of the table; an error of edgecc becomes its text, and the table goes on."""
+    found = {"model": Path(model).stem, "quantization": quantization, "target": target,
+             "error": None, "agrees": False, "golden": None}
+    try:
+        config = arguments.config(args, target=target, quantization=quantization)
+        return found | measured(model, config, args, console)
+    except EdgeccError as error:
+        return found | {"error": f"{type(error).__name__}: {error}"}
+
+
+def measured(model: str, config: Any, args: argparse.Namespace,
+             console: Console) -> dict[str, Any]:
+    from edgecc import pipeline
+    from edgecc.bundle import oracle
+
+    quiet = arguments.context(args, Console(as_json=True))
+    calibration, kind = calibrated(model, config, args)
+    bundle = pipeline.compile(model, config=config, calibration=calibration, context=quiet)
+    board = arguments.board(args, bundle.manifest)
+    report = bundle.bench(board, count=args.count, warmup=1, context=quiet).to_json()
+    agreements = oracle.compare(bundle)
+    manifest = bundle.manifest
+    return {
+        "golden": report["golden"], "instructions": report["instructions"],
+        "p50_us": report["p50_us"], "timing": report["timing"], "board": board.name,
+        "onnxruntime": "; ".join(agreement.text for agreement in agreements),
+        "agrees": all(agreement.holds for agreement in agreements),
+        "outputs_sha256": digest(bundle), "calibration": kind,
+        "arena_bytes": manifest["arena_bytes"], "flash_bytes": manifest["flash_bytes"],
+        "arena_lower_bound_bytes": manifest["arena_lower_bound_bytes"],
+        "activation_bytes": manifest["memory"]["activation_bytes"],
+        "scratch_bytes": manifest["memory"]["scratch_bytes"],
+    }
+
+
+def calibrated(model: str, config: Any, args: argparse.Namespace) -> tuple[Any, str]:
+    """Calibration data for one model, and where they come from."""
+    stem = Path(model).stem
+    if args.calibrate_dir is not None:
+        for path in (args.calibrate_dir / f"{stem}.npz", args.calibrate_dir / stem):
+            if path.exists():
+                return path, path.name
+    if config.quantization == "none":
+        return None, "-"
+    return random_samples(model, config, args.seed), "random"
+
+
+def random_samples(model: str, config: Any, seed: int) -> list[dict[str, Any]]:
+    """Standard normal samples: right for comparing bytes, not for judging accuracy."""
+    import numpy as np
+
+    from edgecc.model import load
+    from edgecc.quantize.calibration import ports
+
+    generator = np.random.default_rng(seed)
+    inputs = ports(load(model, shapes=config.shapes))
+    return [{port.name: generator.standard_normal(port.shape).astype(port.dtype)
+             for port in inputs} for _ in range(RANDOM_SAMPLES)]
+
+
+def digest(bundle: Any) -> str:
+    """SHA-256 of all golden outputs, which the board has reproduced if golden is pass."""
+    outputs = sorted(path for path in bundle.files if "/output_" in path)
+    return hashlib.sha256(b"".join(bundle.files[path] for path in outputs)).hexdigest()
+
+
+def cells(found: dict[str, Any]) -> tuple[Any, ...]:
+    if found["error"]:
+        name = found["error"].split(":")[0]
+        return (found["model"], found["quantization"], found["target"], name, *["-"] * 9)
+    names = ("instructions", "p50_us", "arena_bytes", "activation_bytes", "scratch_bytes",
+             "flash_bytes")
+    return (found["model"], found["quantization"], found["target"], found["golden"],
+            found["onnxruntime"], found["outputs_sha256"][:8],
+            *[figure(found[name]) for name in names], found["calibration"])
+
+
+def figure(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"

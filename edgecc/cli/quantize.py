@@ -1,0 +1,44 @@
+"""`edgecc quantize`: a float model into a standard QDQ ONNX file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from edgecc.cli import arguments
+from edgecc.cli.console import Console
+from edgecc.config import CompileConfig
+
+
+def add(commands: Any) -> argparse.ArgumentParser:
+    command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX)")
+    command.add_argument("model", metavar="MODEL", help="an ONNX file")
+    command.add_argument("--calibrate", metavar="DATA", required=True,
+                         help="a .npz of stacked samples, or a folder of .npy files")
+    command.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.onnx")
+    command.add_argument("--observer", default="minmax", help=arguments.choices("observer"))
+    command.add_argument("--seed", type=int, default=0)
+    arguments.add_shape(command)
+    return command
+
+
+def run(args: argparse.Namespace, console: Console) -> int:
+    from edgecc import line, model, quantize
+    from edgecc.bundle.archive import write_atomically
+
+    config = CompileConfig(quantization="int8", observer=args.observer,
+                           shapes=arguments.shapes(args.shape))
+    context = arguments.context(args, console)
+    arguments.check_output(args.output)
+    console.working("load")
+    graph = model.load(args.model, shapes=config.shapes, context=context)
+    console.progress("load", line.loaded(line.Origin.of(args.model, config), graph))
+    graph, report = quantize.quantize(graph, args.calibrate, config=config, context=context)
+    console.progress("quantize", line.quantized(graph, report))
+    write_atomically(args.output, model.to_proto(graph).SerializeToString(deterministic=True))
+    console.close()
+    console.line(report.to_text())
+    console.line(f"wrote {args.output}")
+    console.value({**report.to_json(), "output": str(args.output)})
+    return 0

@@ -1,0 +1,68 @@
+"""The line: seven verbs over immutable values, each value judged after it is made.
+
+    load → Model · quantize → Model · schedule → Program · plan → MemoryPlan · lower → Objects ·
+    link → Bundle · measure → Report (Bundle.bench)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from edgecc.bundle import Bundle, check_bundle
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+
+
+def compile(
+    source: Any, *, config: CompileConfig, calibration: Any = None, context: Context
+) -> Bundle:
+    """A checked bundle of an ONNX file, a ModelProto or an onnx_ir.Model.
+
+    `calibration` is what `edgecc.quantize` takes; INT8 needs it unless the model is quantized
+    already. Its first samples also become golden vectors. Raises every class of edgecc.errors
+    but BoardError.
+    """
+    from edgecc import line, link, lower, memory, model, quantize, schedule
+    from edgecc.bundle.assemble import assemble
+    from edgecc.bundle.oracle import check_against_onnxruntime
+    from edgecc.targets import get_target
+
+    target, tell, report = get_target(config.target), line.Teller(context), None
+    origin = line.Origin.of(source, config)
+    calibration = line.repeatable(calibration)
+
+    graph = model.load(source, shapes=config.shapes, context=context)
+    model.check_model(graph)
+    tell("load", line.loaded(origin, graph), lambda: model.to_text(graph))
+
+    samples = line.samples(graph, calibration)
+    if config.quantization == "int8":
+        graph, report = quantize.quantize(graph, calibration, config=config, context=context)
+        model.check_model(graph)
+        quantize.check_quantized(graph)
+    tell("quantize", line.quantized(graph, report), lambda: model.to_text(graph))
+
+    program = schedule.schedule(graph, target, config=config, context=context)
+    schedule.check_program(program)
+    tell("schedule", line.scheduled(program), lambda: schedule.to_text(program))
+
+    plan = memory.plan((program,), target, config=config, context=context)
+    memory.check_plan((program,), plan)
+    tell("plan", line.planned(plan), lambda: memory.to_text(plan))
+
+    objects = lower.lower(program, plan, target, config=config, context=context,
+                          prefix=origin.prefix)
+    tell("lower", line.lowered(program, objects), lambda: line.objects_text(objects))
+
+    files = {}
+    if target.runner != "none":
+        files = link.link_linux(program, plan, objects, target, config=config, context=context,
+                                name=origin.prefix, version=origin.version)
+    bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
+                      graph=graph, report=report, samples=samples, seed=context.seed)
+    check_bundle(bundle)
+    tell("link", line.linked(bundle.manifest), lambda: line.manifest_text(bundle))
+
+    if config.check == "full":
+        tell("check", line.checked(check_against_onnxruntime(bundle)))
+    return bundle
