@@ -12,14 +12,18 @@ from tvm import tirx
 from edgecc.kernels.tir import module
 from edgecc.targets import Target
 
+# TVM gives every buffer a type of its own, so LLVM would take two buffers over one pointer (and a
+# step done in place) for disjoint, and would hoist packed weights out of the tile loop to spill
+# them. Kernels that want their pointers disjoint say so (`may_alias=False`: restrict).
+NO_TYPE_BASED_ALIASING = "-enable-tbaa:bool=false"
+
 
 def tvm_target(target: Target) -> tvm.target.Target:
     """TVM's description of `target`. Options are scoped to it, so targets do not mix."""
     spec: dict[str, Any] = {"kind": "llvm", "mtriple": target.triple, "mcpu": target.cpu}
     if target.attributes:
         spec["mattr"] = list(target.attributes)
-    if target.llvm_options:
-        spec["cl-opt"] = list(target.llvm_options)
+    spec["cl-opt"] = [NO_TYPE_BASED_ALIASING, *target.llvm_options]
     return tvm.target.Target(spec)
 
 
