@@ -17,7 +17,7 @@ from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.ring import padded
 
 HEADER_BYTES = 64
-UNROLLED_PIECES = 4  # activation loads emitted in a row before a loop is made of them
+UNROLLED_PIECES = 3  # activation loads emitted in a row before a loop is made of them
 
 
 @dataclass(frozen=True)
