@@ -1,0 +1,63 @@
+"""The quantize verb: a float model and calibration data in, a standard QDQ ONNX model out.
+
+onnx_ir and onnxruntime are imported when a function is called, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+
+if TYPE_CHECKING:
+    import numpy as np
+    import onnx_ir as ir
+
+    from edgecc.quantize.report import QuantReport
+
+__all__ = ["agreement", "check_quantized", "is_qdq", "quantize"]
+
+
+def quantize(
+    model: ir.Model,
+    calibration: Any = None,
+    *,
+    config: CompileConfig | None = None,
+    context: Context | None = None,
+) -> tuple[ir.Model, QuantReport]:
+    """Static INT8 quantization; a model that already is QDQ comes back unchanged.
+
+    `calibration`: an .npz file, a folder of .npy files, a mapping of arrays, or an iterable of
+    samples (see `edgecc.quantize.calibration.read`). `config.observer` chooses the range rule.
+    Raises: QuantizationError if the calibration data are missing or do not fit the model.
+    """
+    from edgecc.quantize import quantizer
+
+    return quantizer.quantize(model, calibration, config or CompileConfig(), context or Context())
+
+
+def is_qdq(model: ir.Model) -> bool:
+    """Whether the model has QuantizeLinear or DequantizeLinear nodes."""
+    return any(n.op_type in ("QuantizeLinear", "DequantizeLinear") for n in model.graph)
+
+
+def check_quantized(model: ir.Model) -> None:
+    """Check scales, zero points, bias scales and shared parameters of a quantized model.
+
+    Raises: CheckFailed.
+    """
+    from edgecc.quantize import check
+
+    check.check_quantized(model)
+
+
+def agreement(
+    float_model: ir.Model, quantized_model: ir.Model, feeds: Iterable[Mapping[str, np.ndarray]]
+) -> dict[str, Any]:
+    """How alike two models answer in ONNX Runtime: `samples`, `top1` (fraction of samples whose
+    first output has its largest element at the same place) and `output_sqnr_db`."""
+    from edgecc.quantize import compare
+
+    return compare.agreement(float_model, quantized_model, feeds)

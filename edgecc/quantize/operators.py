@@ -1,0 +1,178 @@
+"""What int8 can do with each ONNX operator, and why not where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import onnx_ir as ir
+
+from edgecc.model.edit import attribute, constant
+from edgecc.quantize.parameters import SIGMOID, SOFTMAX, TANH
+
+FIXED = {
+    "Softmax": SOFTMAX,
+    "Sigmoid": SIGMOID,
+    "HardSigmoid": SIGMOID,
+    "Tanh": TANH,
+}
+_FUSING = ("Conv", "Gemm", "MatMul", "Add", "Mul")
+_TABLES = (
+    "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Clip", "Elu", "Selu",
+    "Celu", "Softplus", "Softsign", "Erf", "Gelu", "Mish", "Exp", "Sqrt", "Abs", "Neg",
+    "ThresholdedRelu",
+)  # fmt: skip
+_MOVES = (
+    "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity", "Slice", "Split",
+    "DepthToSpace", "SpaceToDepth", "Expand", "Tile",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`kind` is linear, binary, pool, table, softmax, move, concat, or None with a reason."""
+
+    kind: str | None
+    reason: str = ""
+
+
+def classify(node: ir.Node) -> Verdict:
+    """The int8 kind of a node."""
+    rule = _RULES.get(node.op_type) if node.domain == "" else None
+    if rule is None:
+        return Verdict(None, f"{node.op_type} has no int8 form")
+    dtypes = {v.dtype for v in (*node.inputs[:1], node.outputs[0]) if v is not None}
+    if dtypes != {ir.DataType.FLOAT}:
+        names = ", ".join(sorted(d.name.lower() if d else "unknown" for d in dtypes))
+        return Verdict(None, f"it computes on {names}, not float32")
+    return rule(node)
+
+
+def activations(node: ir.Node) -> list[ir.Value]:
+    """Inputs that carry computed float32 data (not weights, shapes or bounds)."""
+    computed = [v for v in node.inputs if v is not None and constant(v) is None]
+    return [v for v in computed if v.dtype == ir.DataType.FLOAT]
+
+
+def fused_producer(node: ir.Node) -> ir.Node | None:
+    """The node whose output this Relu or Clip clamps in one int8 step, if any."""
+    if node.op_type not in ("Relu", "Clip") or classify(node).kind != "table":
+        return None
+    value = node.inputs[0]
+    producer = value.producer() if value is not None else None
+    if producer is None or value is None or producer.op_type not in _FUSING:
+        return None
+    alone = len(value.uses()) == 1 and not value.is_graph_output()
+    return producer if alone and _holds_zero(node) else None
+
+
+def _holds_zero(node: ir.Node) -> bool:
+    if node.op_type == "Relu":
+        return True
+    low, high = bounds(node)
+    return low <= 0.0 <= high
+
+
+def bounds(node: ir.Node) -> tuple[float, float]:
+    """What a Clip clamps to."""
+    found = [constant(v) for v in node.inputs[1:3]] + [None, None]
+    low = -np.inf if found[0] is None else float(found[0])
+    high = np.inf if found[1] is None else float(found[1])
+    return low, high
+
+
+def _linear(node: ir.Node) -> Verdict:
+    weights = constant(node.inputs[1])
+    if weights is None:
+        return Verdict(None, "its weights are computed, not constant")
+    bias = node.inputs[2] if len(node.inputs) > 2 else None
+    if bias is not None and constant(bias) is None:
+        return Verdict(None, "its bias is computed, not constant")
+    if constant(node.inputs[0]) is not None:
+        return Verdict(None, "its data input is a constant")
+    if not np.isfinite(weights).all():
+        return Verdict(None, "its weights have NaN or Inf")
+    return Verdict("linear")
+
+
+def _gemm(node: ir.Node) -> Verdict:
+    plain = attribute(node, "alpha", 1.0) == 1.0 == attribute(node, "beta", 1.0)
+    if attribute(node, "transA", 0) or not attribute(node, "transB", 0) or not plain:
+        return Verdict(None, "Gemm with transA, computed weights or factors has no int8 form")
+    return _linear(node)
+
+
+def _matmul(node: ir.Node) -> Verdict:
+    weights = constant(node.inputs[1])
+    if weights is not None and weights.ndim != 2:
+        return Verdict(None, f"its constant has {weights.ndim} dimensions, int8 MatMul takes 2")
+    return _linear(node)
+
+
+def _binary(node: ir.Node) -> Verdict:
+    values = [constant(v) for v in node.inputs]
+    if any(v is not None and not np.isfinite(v).all() for v in values):
+        return Verdict(None, "its constant has NaN or Inf")
+    return Verdict("binary")
+
+
+def _table(node: ir.Node) -> Verdict:
+    if any(v is not None and constant(v) is None for v in node.inputs[1:]):
+        return Verdict(None, "its bounds are computed, not constant")
+    return Verdict("table")
+
+
+def _max_pool(node: ir.Node) -> Verdict:
+    used = [v for v in node.outputs if v.name and (v.uses() or v.is_graph_output())]
+    if len(used) > 1:
+        return Verdict(None, "its second output (indices) is read")
+    return Verdict("move")
+
+
+def _move(node: ir.Node) -> Verdict:
+    if constant(node.inputs[0]) is not None:
+        return Verdict(None, "its data input is a constant")
+    if any(v is not None and constant(v) is None for v in node.inputs[1:]):
+        return Verdict(None, "its shape or indices are computed, not constant")
+    return Verdict("move")
+
+
+def _pad(node: ir.Node) -> Verdict:
+    filler = node.inputs[2] if len(node.inputs) > 2 else None
+    value = constant(filler)
+    zero = filler is None or (value is not None and not value.any())
+    if attribute(node, "mode", "constant") == "constant" and not zero:
+        return Verdict(None, "it pads with a value other than 0")
+    return Verdict("move")
+
+
+def _resize(node: ir.Node) -> Verdict:
+    if attribute(node, "mode", "nearest") != "nearest":
+        return Verdict(None, "interpolating Resize has no int8 form")
+    return _move(node)
+
+
+def _concat(node: ir.Node) -> Verdict:
+    if any(constant(v) is not None for v in node.inputs):
+        return Verdict(None, "one of its inputs is a constant")
+    return Verdict("concat")
+
+
+_RULES: dict[str, Callable[[ir.Node], Verdict]] = {
+    "Conv": _linear,
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Add": _binary,
+    "Mul": _binary,
+    "AveragePool": lambda node: Verdict("pool"),
+    "GlobalAveragePool": lambda node: Verdict("pool"),
+    "Softmax": lambda node: Verdict("softmax"),
+    "MaxPool": _max_pool,
+    "Pad": _pad,
+    "Gather": _move,
+    "Resize": _resize,
+    "Concat": _concat,
+    **{op: _table for op in _TABLES},
+    **{op: _move for op in _MOVES},
+}
