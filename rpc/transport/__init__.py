@@ -1,0 +1,33 @@
+"""Transports: ssh, local, emulator and fake, behind one interface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from edgecc.rpc.board import Board
+from edgecc.rpc.transport.base import Process, Transport
+
+__all__ = ["Process", "Transport", "open_transport"]
+
+
+def open_transport(board: Board, cache_dir: Path) -> Transport:
+    """The way to a board. `cache_dir` holds the files of boards that are this machine.
+
+    Raises BoardError when the board cannot be reached.
+    """
+    workdir = cache_dir / "boards" / board.name
+    if board.transport == "ssh":
+        from edgecc.rpc.transport.ssh import SshTransport
+
+        return SshTransport(board)
+    if board.transport == "fake":
+        from edgecc.rpc.transport.fake import FakeTransport
+
+        return FakeTransport(board)
+    if board.transport == "emulator":
+        from edgecc.rpc.transport.emulator import EmulatorTransport
+
+        return EmulatorTransport(board, workdir)
+    from edgecc.rpc.transport.local import LocalTransport
+
+    return LocalTransport(board, workdir)

@@ -1,0 +1,178 @@
+"""measure: deploy a bundle to a board, verify every golden vector, then time and count."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from edgecc.context import Context
+from edgecc.errors import BoardError, BundleError
+from edgecc.rpc import golden, statistics
+from edgecc.rpc.board import Board
+from edgecc.rpc.deploy import Deployment, deploy
+from edgecc.rpc.icount import Counts, count_instructions
+from edgecc.rpc.probe import FEATURES, BoardInfo, probe
+from edgecc.rpc.report import Report, StepReport
+from edgecc.rpc.runner_client import MAX_COUNT, Hello, RunnerClient
+from edgecc.rpc.transport import Transport, open_transport
+
+FRAME_NS = 2_000_000_000
+"""Runs are asked for in portions of about this long, so that a hang is noticed in time."""
+
+
+def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board: Board, *,
+          context: Context, count: int = 100, warmup: int = 10, profile: bool = False) -> Report:
+    """Measures a bundle on a board.
+
+    Raises BoardError when the board cannot be reached, does not fit the bundle, fails, or answers
+    one golden vector wrongly (nothing is timed then); BundleError when the bundle lacks a part.
+    """
+    vectors = golden.vectors_of(bundle_files, manifest)
+    with open_transport(board, context.cache_dir) as transport:
+        before, deployment = prepare(transport, bundle_files, manifest, context)
+        with start(transport, deployment, bundle_files, manifest) as client:
+            golden.replay(client, vectors, board.name)
+            times = None if board.emulated else time_runs(client, count, warmup)
+            step_ns = _profile(client, manifest, count) if profile and times else None
+            peak = None if board.emulated else _peak_rss_bytes(client)
+            client.quit()
+        after = before if board.emulated else probe(transport, before.architecture,
+                                                    context.cache_dir)
+        counts = _count(transport, deployment, vectors[0], manifest, context)
+    report = _report(board, manifest, before, after, deployment, len(vectors), times, counts,
+                     _steps(manifest, step_ns, count, counts), peak)
+    context.progress("measure", report.to_text().splitlines()[3])
+    return report
+
+
+def run_once(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board: Board,
+             inputs: Sequence[bytes], *, context: Context | None = None) -> list[bytes]:
+    """One inference on a board: the outputs' bytes for the inputs' bytes. Raises BoardError."""
+    context = context or Context()
+    sizes = [port["bytes"] for port in manifest["outputs"]]
+    with open_transport(board, context.cache_dir) as transport:
+        _, deployment = prepare(transport, bundle_files, manifest, context)
+        with start(transport, deployment, bundle_files, manifest) as client:
+            outputs = golden.infer(client, list(inputs), sizes)
+            client.quit()
+    return outputs
+
+
+def prepare(transport: Transport, files: Mapping[str, bytes], manifest: Mapping[str, Any],
+            context: Context) -> tuple[BoardInfo, Deployment]:
+    """Checks that board and bundle fit, then uploads what the board lacks."""
+    for path in ("runner/runner", "weights.bin"):
+        if path not in files:
+            raise BundleError(f"has no {path}, so it cannot be run",
+                              where=str(manifest.get("name")),
+                              advice="compile it for a target that runs Linux")
+    info = probe(transport, manifest["target_info"]["architecture"], context.cache_dir)
+    check_features(info, manifest, transport.board.name)
+    return info, deploy(transport, files["runner/runner"], files["weights.bin"])
+
+
+def check_features(info: BoardInfo, manifest: Mapping[str, Any], board: str) -> None:
+    """Raises BoardError for an instruction set that the bundle uses and the board lacks."""
+    testable = set(manifest["target_info"]["features"]) & FEATURES[info.architecture]
+    missing = sorted(testable - info.features)
+    if missing:
+        raise BoardError(
+            f"the board lacks {', '.join(missing)}, which bundle {manifest['name']!r} uses",
+            where=board, needed=" ".join(sorted(testable)),
+            available=" ".join(sorted(info.features)) or "none",
+            advice=f"compile for the board's own target instead of {manifest['target']!r}",
+        )
+
+
+@contextmanager
+def start(transport: Transport, deployment: Deployment, files: Mapping[str, bytes],
+          manifest: Mapping[str, Any]) -> Iterator[RunnerClient]:
+    """A runner that has said who it is, pinned if the board says so."""
+    board = transport.board
+    process = transport.run(board.command([deployment.runner, deployment.weights]))
+    with RunnerClient(process, board.name, board.timeout_s) as client:
+        check_hello(client.hello(), files["weights.bin"], manifest, board.name)
+        if board.cpu is not None:
+            client.pin(board.cpu)
+        yield client
+
+
+def check_hello(hello: Hello, weights: bytes, manifest: Mapping[str, Any], board: str) -> None:
+    """Raises BoardError unless runner, weights and manifest belong together."""
+    crc = zlib.crc32(weights)
+    for what, have, need in (
+        ("weights", f"CRC {hello.weights_crc32:08x}", f"CRC {crc:08x}"),
+        ("arena", f"{hello.arena_bytes:,} B", f"{manifest['arena_bytes']:,} B"),
+        ("number of inputs", str(hello.inputs), str(len(manifest["inputs"]))),
+        ("number of outputs", str(hello.outputs), str(len(manifest["outputs"]))),
+        ("number of steps", str(len(hello.steps)), str(len(manifest["steps"]))),
+    ):
+        if have != need:
+            raise BoardError(f"the runner has another {what} than the bundle's manifest",
+                             where=board, needed=need, available=have,
+                             advice="`edgecc verify` checks the bundle; compile it anew")
+
+
+def time_runs(client: RunnerClient, count: int, warmup: int) -> list[int]:
+    """Nanoseconds of `count` runs after `warmup` others."""
+    one = max(client.run(1)[0], 1)
+    portion = max(1, min(FRAME_NS // one, MAX_COUNT))
+    times: list[int] = []
+    for start_at in range(1, warmup, portion):
+        client.run(min(portion, warmup - start_at))
+    while len(times) < count:
+        times += client.run(min(portion, count - len(times)))
+    return times
+
+
+def _profile(client: RunnerClient, manifest: Mapping[str, Any], count: int) -> list[int]:
+    return client.profile(min(count, MAX_COUNT), len(manifest["steps"]))
+
+
+def _peak_rss_bytes(client: RunnerClient) -> int | None:
+    value = client.status().get("peak_rss_bytes")
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _count(transport: Transport, deployment: Deployment, vector: golden.Vector,
+           manifest: Mapping[str, Any], context: Context) -> Counts:
+    symbols = [step["symbol"] for step in manifest["steps"]]
+    return count_instructions(transport, deployment, list(vector.inputs),
+                              f"{manifest['name']}_run", symbols, context.cache_dir)
+
+
+def _steps(manifest: Mapping[str, Any], step_ns: list[int] | None, count: int,
+           counts: Counts) -> tuple[StepReport, ...]:
+    steps = []
+    for index, step in enumerate(manifest["steps"]):
+        us = step_ns[index] / count / 1000 if step_ns else None
+        instructions = counts.steps[index] if counts.steps else None
+        steps.append(StepReport(step["name"], step["op"], step["kernel"], step["symbol"],
+                                step["macs"], us, instructions))
+    return tuple(steps)
+
+
+def _report(board: Board, manifest: Mapping[str, Any], before: BoardInfo, after: BoardInfo,
+            deployment: Deployment, vectors: int, times: list[int] | None, counts: Counts,
+            steps: tuple[StepReport, ...], peak: int | None) -> Report:
+    summary = statistics.summarize(times) if times else None
+    hot = None if board.emulated else after.temperature_millicelsius
+    figures: dict[str, Any] = {} if summary is None else {
+        "p50_us": summary.p50_us, "p90_us": summary.p90_us, "p99_us": summary.p99_us,
+        "min_us": summary.min_us, "mad_us": summary.mad_us, "spread": summary.spread,
+        "outliers": summary.outliers, "warm_up": summary.warm_up,
+    }
+    return Report(
+        board=board.name, target=manifest["target"], architecture=before.architecture,
+        features=tuple(sorted(before.features)), golden="pass", vectors=vectors,
+        timing="emulated" if board.emulated else "measured",
+        verdict=(statistics.verdict(summary, before, after) if summary
+                 else "emulated: no latency is claimed"),
+        count=summary.count if summary else 0,
+        uploaded_bytes=deployment.uploaded_bytes, reused_bytes=deployment.reused_bytes,
+        peak_rss_bytes=peak, instructions=counts.total, instructions_reason=counts.reason,
+        kernel=before.kernel, governor=None if board.emulated else after.governor,
+        temperature_celsius=hot / 1000 if hot is not None else None, steps=steps, **figures,
+    )

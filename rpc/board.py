@@ -1,0 +1,43 @@
+"""Board: a thing on a desk, as passive site facts. The verbs that use it live elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+KINDS = ("ssh", "local", "emulator", "fake")
+
+
+@dataclass(frozen=True)
+class Board:
+    """Where a program runs and how it gets there.
+
+    `transport` is ssh, local (this machine), emulator (this machine, through `emulator`) or fake.
+    `target` names the chip. `emulator` is put before every program of the target, also over ssh.
+    `key` and `known_hosts` are paths on this machine; `workdir` is a folder on the board (None:
+    `.cache/edgecc` in the login folder over ssh, a folder in edgecc's cache otherwise).
+    `cpu` pins the runner to one core. `timeout_s` bounds every single answer of the board.
+    """
+
+    name: str
+    transport: str
+    target: str
+    host: str | None = None
+    port: int = 22
+    user: str | None = None
+    key: str | None = None
+    known_hosts: str | None = None
+    workdir: str | None = None
+    emulator: tuple[str, ...] = ()
+    cpu: int | None = None
+    timeout_s: float = 60.0
+    connect_timeout_s: float = 10.0
+
+    @property
+    def emulated(self) -> bool:
+        """Whether the board's time is an emulator's: no latency is claimed then."""
+        return bool(self.emulator) or self.transport in ("emulator", "fake")
+
+    def command(self, program: Sequence[str]) -> tuple[str, ...]:
+        """The argv that runs a program of the target on this board."""
+        return (*self.emulator, *program)

@@ -1,0 +1,142 @@
+"""Boards by name: built-in ones, and those of boards.toml files.
+
+A file holds one table per board; its keys are Board's fields:
+
+    [pi5]
+    transport = "ssh"
+    target = "raspberry-pi-5"
+    host = "192.168.1.40"
+    user = "pi"
+
+Paths in a file are relative to the file; `~` is the home folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgecc.errors import BoardError
+from edgecc.rpc.board import KINDS, Board
+from edgecc.targets import all_targets, get_target
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # pragma: no cover
+    import tomli as tomllib
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "transport": (str,), "target": (str,), "host": (str,), "port": (int,), "user": (str,),
+    "key": (str,), "known_hosts": (str,), "workdir": (str,), "emulator": (list,), "cpu": (int,),
+    "timeout_s": (int, float), "connect_timeout_s": (int, float),
+}
+WORDS = {str: "a string", int: "a whole number", float: "a number", list: "a list of strings"}
+PATHS = ("key", "known_hosts")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+def built_in_boards() -> dict[str, Board]:
+    """`host`, `emulated-<target>` for every target that QEMU can run, and `fake` for tests."""
+    boards = [Board("host", "local", "host"), Board("fake", "fake", "null")]
+    for target in all_targets().values():
+        if target.emulator:
+            boards.append(Board(f"emulated-{target.name}", "emulator", target.name,
+                                emulator=target.emulator))
+    return {board.name: board for board in boards}
+
+
+def load_boards(files: Iterable[Path | str] = ()) -> dict[str, Board]:
+    """Built-in boards and those of the files; a file that does not exist is passed over, and the
+    first file that names a board wins (so name the project's file before the user's).
+
+    Raises BoardError for a damaged file, an unknown key, or a value of the wrong type.
+    """
+    boards = built_in_boards()
+    reserved = set(boards)
+    for file in map(Path, files):
+        for name, table in _tables(file).items():
+            where = f"{file}: [{name}]"
+            if name in reserved:
+                raise BoardError(f"{name!r} is a built-in board", where=where,
+                                 advice="give yours another name")
+            board = _board(name, table, file, where)
+            boards.setdefault(name, board)
+    return boards
+
+
+def get_board(name: str, files: Iterable[Path | str] = ()) -> Board:
+    """Raises BoardError with near matches for an unknown name."""
+    boards = load_boards(files)
+    if name in boards:
+        return boards[name]
+    near = difflib.get_close_matches(name, boards, n=3, cutoff=0.4)
+    raise BoardError(
+        f"unknown board {name!r}",
+        advice=f"did you mean {' or '.join(near)}?" if near else "`edgecc boards` lists them",
+    )
+
+
+def _tables(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BoardError(f"cannot be read: {error}", where=str(file)) from error
+
+
+def _board(name: str, table: Any, file: Path, where: str) -> Board:
+    if not isinstance(table, dict) or not NAME.fullmatch(name):
+        raise BoardError("is not a board: expected a table named with letters, digits, '-', '_'",
+                         where=where, advice='write [my-board] and below it transport = "ssh"')
+    for key, value in table.items():
+        _check_type(key, value, where)
+    values = {key: _place(key, value, file) for key, value in table.items()}
+    _check_values(values, where)
+    board = Board(name=name, **values)
+    get_target(board.target)
+    return board
+
+
+def _check_type(key: str, value: Any, where: str) -> None:
+    if key not in TYPES:
+        near = difflib.get_close_matches(key, TYPES, n=1)
+        raise BoardError(
+            f"unknown key {key!r}", where=where,
+            advice=f"did you mean {near[0]}?" if near else f"known keys are {', '.join(TYPES)}",
+        )
+    fits = isinstance(value, TYPES[key]) and not isinstance(value, bool)
+    if isinstance(value, list):
+        fits = fits and bool(value) and all(isinstance(item, str) and item for item in value)
+    if not fits:
+        raise BoardError(f"{key} = {value!r} is not {WORDS[TYPES[key][-1]]}", where=where)
+
+
+def _place(key: str, value: Any, file: Path) -> Any:
+    if key in PATHS:
+        return str(file.parent / Path(value).expanduser())
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check_values(values: Mapping[str, Any], where: str) -> None:
+    for key in ("transport", "target"):
+        if key not in values:
+            raise BoardError(f"{key} is missing", where=where)
+    kind = values["transport"]
+    if kind not in KINDS:
+        raise BoardError(f"transport = {kind!r} is not implemented", where=where,
+                         advice=f"choose one of {', '.join(KINDS)}")
+    for key, needed_by in (("host", "ssh"), ("emulator", "emulator")):
+        if kind == needed_by and not values.get(key):
+            raise BoardError(f'{key} is missing (transport = "{kind}" needs it)', where=where)
+    if not 0 < values.get("port", 22) < 65536:
+        raise BoardError(f"port = {values['port']} is outside 1 to 65535", where=where)
+    if values.get("cpu", 0) < 0:
+        raise BoardError(f"cpu = {values['cpu']} is negative", where=where)
+    for key in ("timeout_s", "connect_timeout_s"):
+        if not 0 < values.get(key, 1) < 1e6:
+            raise BoardError(f"{key} = {values[key]} is not between 0 and 1,000,000", where=where)

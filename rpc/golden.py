@@ -1,0 +1,76 @@
+"""Golden vectors: inputs and the exact bytes that the model must answer with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from edgecc.errors import BoardError, BundleError
+from edgecc.rpc.runner_client import RunnerClient
+
+PATH = re.compile(r"vectors/(\d{1,6})/(input|output)_(\d{1,3})\.bin")
+
+
+@dataclass(frozen=True)
+class Vector:
+    """One inference: bytes of every input and of every output."""
+
+    name: str
+    inputs: tuple[bytes, ...]
+    outputs: tuple[bytes, ...]
+
+
+def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[Vector]:
+    """The bundle's vectors in order. Raises BundleError when there are none, or when one does not
+    have the inputs and outputs of the manifest."""
+    numbers = sorted({int(m[1]) for path in files if (m := PATH.fullmatch(path))})
+    if not numbers:
+        raise BundleError("has no golden vectors, so no answer can be verified",
+                          where=str(manifest.get("name")), advice="compile it anew")
+    return [Vector(str(n), *(_ports(files, manifest, n, kind) for kind in ("input", "output")))
+            for n in numbers]
+
+
+def _ports(files: Mapping[str, bytes], manifest: Mapping[str, Any], number: int,
+           kind: str) -> tuple[bytes, ...]:
+    found = []
+    for index, port in enumerate(manifest[f"{kind}s"]):
+        path = f"vectors/{number}/{kind}_{index}.bin"
+        data = files.get(path)
+        if data is None or len(data) != port["bytes"]:
+            raise BundleError("golden vector is missing or has another size", where=path,
+                              needed=f"{port['bytes']:,} B",
+                              available="nothing" if data is None else f"{len(data):,} B")
+        found.append(data)
+    return tuple(found)
+
+
+def infer(client: RunnerClient, inputs: tuple[bytes, ...] | list[bytes],
+          output_bytes: list[int]) -> list[bytes]:
+    """One inference on the board."""
+    for index, data in enumerate(inputs):
+        client.set_input(index, data)
+    client.run_untimed(1)
+    return [client.get_output(index, size) for index, size in enumerate(output_bytes)]
+
+
+def replay(client: RunnerClient, vectors: list[Vector], board: str) -> None:
+    """Raises BoardError at the first byte that differs: a wrong answer is never timed."""
+    for vector in vectors:
+        answers = infer(client, vector.inputs, [len(data) for data in vector.outputs])
+        for index, (want, got) in enumerate(zip(vector.outputs, answers, strict=True)):
+            if want != got:
+                raise _mismatch(vector, index, want, got, board)
+
+
+def _mismatch(vector: Vector, index: int, want: bytes, got: bytes, board: str) -> BoardError:
+    at = next(i for i, (a, b) in enumerate(zip(want, got, strict=True)) if a != b)
+    wrong = sum(a != b for a, b in zip(want, got, strict=True))
+    return BoardError(
+        f"golden vector {vector.name}: output {index} differs in {wrong:,} of {len(want):,} bytes, "
+        f"first at byte {at}: expected {want[at]}, got {got[at]}", where=board,
+        advice="nothing was timed; `edgecc verify` checks the bundle, and the same bundle on the "
+        "target's emulated board tells whether the board is at fault",
+    )

@@ -1,0 +1,297 @@
+"""SshTransport: a board over SSH. The only module that knows paramiko.
+
+Host keys are verified against the user's known_hosts and the board's own; nothing is ever accepted
+on trust. A server that refuses a second channel on a connection gets a new connection per channel.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import shlex
+import socket
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import paramiko
+
+from edgecc.errors import BoardError
+from edgecc.rpc.board import Board
+from edgecc.rpc.transport.base import read_all
+from edgecc.rpc.transport.ssh_files import Files, SftpFiles, ShellFiles, Upload
+from edgecc.rpc.transport.ssh_process import SshProcess
+
+LOG = "edgecc.ssh"
+SAY_PID = 'echo "edgecc-pid $$" >&2; exec "$@"'
+SAY_PID_WITH_INPUT = 'echo "edgecc-pid $$" >&2; file="$1"; shift; exec "$@" < "$file"'
+ANSWER_BYTES = 1 << 16
+
+
+class UnknownHostKey(paramiko.SSHException):
+    """The server's key is in no known_hosts file."""
+
+    def __init__(self, key: paramiko.PKey):
+        super().__init__("unknown host key")
+        self.key = key
+
+
+class _Refuse(paramiko.MissingHostKeyPolicy):
+    def missing_host_key(self, client, hostname, key):
+        raise UnknownHostKey(key)
+
+
+class SshTransport:
+    """Programs and files of a board over SSH. Raises BoardError when it cannot log in."""
+
+    def __init__(self, board: Board):
+        logging.getLogger(LOG).addHandler(logging.NullHandler())
+        self.board = board
+        self.workdir = board.workdir or ".cache/edgecc"
+        self._clients = [connect(board)]
+        self._one_channel = False  # what the server allows per connection, once we know
+        self._processes: list[SshProcess] = []
+        self._file_access: Files | None = None
+
+    def run(self, argv: Sequence[str], *, stdin_path: str | None = None) -> SshProcess:
+        script = [SAY_PID_WITH_INPUT, "edgecc", stdin_path] if stdin_path else [SAY_PID, "edgecc"]
+        process = self._start(shlex.join(["sh", "-c", *script, *argv]))
+        self._processes.append(process)
+        return process
+
+    def _start(self, command: str) -> SshProcess:
+        channel, release = self._channel()
+        try:
+            channel.exec_command(command)
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            release()
+            raise self._dropped("while a program was started", error) from error
+        return SshProcess(self.board, channel, self._kill, release)
+
+    def _channel(self) -> tuple[paramiko.Channel, Callable[[], None]]:
+        """A new channel, and what to call when it is done with."""
+        if not self._one_channel:
+            try:
+                channel = self._clients[0].get_transport().open_session(
+                    timeout=self.board.timeout_s)
+                return channel, channel.close
+            except paramiko.ChannelException:
+                self._one_channel = True
+            except (paramiko.SSHException, OSError, EOFError, AttributeError) as error:
+                raise self._dropped("before a program was started", error) from error
+        return self._channel_of_its_own()
+
+    def _channel_of_its_own(self) -> tuple[paramiko.Channel, Callable[[], None]]:
+        client = connect(self.board)
+        self._clients.append(client)
+        try:
+            channel = client.get_transport().open_session(timeout=self.board.timeout_s)
+        except (paramiko.SSHException, OSError, EOFError, AttributeError) as error:
+            self._hang_up(client)
+            raise self._dropped("before a program was started", error) from error
+        return channel, lambda: self._hang_up(client)
+
+    def _hang_up(self, client: paramiko.SSHClient) -> None:
+        client.close()
+        if client in self._clients:
+            self._clients.remove(client)
+
+    def _dropped(self, when: str, error: BaseException) -> BoardError:
+        return BoardError(f"the connection dropped {when} ({error or type(error).__name__})",
+                          where=self.board.name, advice="check power and network, then try again")
+
+    def _kill(self, pid: int) -> None:
+        self.answer(["sh", "-c", 'kill -KILL "$1"', "edgecc", str(pid)])
+
+    def answer(self, argv: Sequence[str], stdin: bytes = b"") -> tuple[int | None, bytes, bytes]:
+        """Runs a short command to its end: (exit code, stdout, stderr)."""
+        process = self._start(shlex.join(argv))
+        try:
+            process.write(stdin)
+            process.close_stdin()
+            out = read_all(process, ANSWER_BYTES)
+            return process.wait(), out, process.stderr()
+        finally:
+            process.abandon()
+
+    @property
+    def _files(self) -> Files:
+        """File access over sftp, or through `cat` when the server has no sftp."""
+        if self._file_access is None:
+            channel, release = self._channel()
+            channel.settimeout(self.board.timeout_s)
+            try:
+                channel.invoke_subsystem("sftp")
+                self._file_access = SftpFiles(paramiko.SFTPClient(channel))
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                if not self._alive():
+                    raise self._dropped("while sftp was started", error) from error
+                release()
+                self._file_access = ShellFiles(self)
+        return self._file_access
+
+    def _alive(self) -> bool:
+        transports = [client.get_transport() for client in self._clients]
+        return all(transport is not None and transport.is_active() for transport in transports)
+
+    def put(self, data: bytes | Path, path: str, *, executable: bool = False) -> None:
+        content = data.read_bytes() if isinstance(data, Path) else data
+        upload = Upload(path, content, executable)
+        try:
+            upload.send(self._files)
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            raise self._upload_error(upload, error) from error
+        except BoardError as error:
+            if not self._alive():
+                raise self._upload_error(upload, error) from error
+            self._discard(upload.draft)
+            raise
+        except BaseException:
+            self._discard(upload.draft)
+            raise
+
+    def _upload_error(self, upload: Upload, error: BaseException) -> BoardError:
+        if not self._alive():
+            self._discard(upload.draft)
+            return self._dropped(f"after {upload.sent_bytes:,} of {len(upload.content):,} B of "
+                                 f"{upload.path}", error)
+        free = self._free_bytes(upload.folder)
+        self._discard(upload.draft)
+        return upload.explain(error, free, self.board.name)
+
+    def _free_bytes(self, folder: str) -> int | None:
+        code, out, _ = self.answer(["df", "-Pk", "--", folder])
+        fields = out.decode(errors="replace").splitlines()[-1:] or [""]
+        numbers = fields[0].split()
+        return int(numbers[3]) * 1024 if len(numbers) > 4 and numbers[3].isdigit() else None
+
+    def _discard(self, draft: str) -> None:
+        """Removes a half-written file, over a new connection if need be."""
+        try:
+            if not self._alive():
+                for client in self._clients:
+                    client.close()
+                self._clients, self._file_access = [connect(self.board)], None
+            self.answer(["rm", "-f", "--", draft])
+        except BoardError as error:
+            logging.getLogger(LOG).warning("%s was left on the board: %s", draft, error)
+
+    def get(self, path: str, limit_bytes: int) -> bytes:
+        data = self._ask(lambda: self._files.read(path, limit_bytes + 1), f"read {path}")
+        if len(data) > limit_bytes:
+            raise BoardError(f"{path} is too large", where=self.board.name,
+                             available=f"{limit_bytes:,} B")
+        return data
+
+    def size(self, path: str) -> int | None:
+        return self._ask(lambda: self._files.size(path), f"look at {path}")
+
+    def sha256(self, path: str) -> str:
+        code, out, _ = self.answer(["sha256sum", "--", path])
+        digest = out.split(b" ", 1)[0].lstrip(b"\\").decode(errors="replace")
+        if code == 0 and len(digest) == 64:
+            return digest
+        return hashlib.sha256(self.get(path, self.size(path) or 0)).hexdigest()
+
+    def remove(self, path: str) -> None:
+        self._ask(lambda: self._files.remove(path), f"remove {path}")
+
+    def _ask(self, question: Callable, doing: str):
+        try:
+            return question()
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            if not self._alive():
+                raise self._dropped(f"while edgecc tried to {doing}", error) from error
+            reason = getattr(error, "strerror", None) or str(error)
+            raise BoardError(f"cannot {doing}: {reason}", where=self.board.name) from error
+
+    def close(self) -> None:
+        try:
+            for process in self._processes:
+                process.close()
+        finally:
+            self._processes.clear()
+            for client in list(self._clients):
+                client.close()
+
+    def __enter__(self) -> SshTransport:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def connect(board: Board) -> paramiko.SSHClient:
+    """A logged-in connection. Raises BoardError saying which of the many things went wrong."""
+    client = paramiko.SSHClient()
+    client.set_log_channel(LOG)
+    client.set_missing_host_key_policy(_Refuse())
+    try:
+        _load_known_hosts(client, board)
+        client.connect(
+            str(board.host), board.port, board.user, key_filename=_key_of(board),
+            allow_agent=board.key is None, look_for_keys=board.key is None,
+            timeout=board.connect_timeout_s, banner_timeout=board.connect_timeout_s,
+            auth_timeout=board.connect_timeout_s,
+        )
+    except (OSError, EOFError, paramiko.SSHException, ValueError) as error:
+        client.close()
+        raise _connect_error(board, error) from error
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _load_known_hosts(client: paramiko.SSHClient, board: Board) -> None:
+    users = Path("~/.ssh/known_hosts").expanduser()
+    if users.is_file():
+        client.load_system_host_keys(str(users))
+    if board.known_hosts:
+        if not Path(board.known_hosts).is_file():
+            raise BoardError(f"known_hosts file {board.known_hosts} does not exist",
+                             where=board.name)
+        client.load_host_keys(board.known_hosts)
+
+
+def _key_of(board: Board) -> str | None:
+    if board.key and not Path(board.key).is_file():
+        raise BoardError(f"key file {board.key} does not exist", where=board.name)
+    return board.key
+
+
+def _connect_error(board: Board, error: Exception) -> BoardError:
+    address = f"{board.host}:{board.port}"
+    known = board.known_hosts or "~/.ssh/known_hosts"
+    scan = f"ssh-keyscan -p {board.port} {board.host} >> {known}"
+    match error:
+        case UnknownHostKey():
+            what = f"{address} shows an unknown host key, {fingerprint(error.key)}"
+            advice = f"if the board's console shows the same fingerprint, run: {scan}"
+        case paramiko.BadHostKeyException():
+            what = (f"{address} shows another host key than before: {fingerprint(error.key)}, "
+                    f"known is {fingerprint(error.expected_key)}")
+            advice = ("someone may be listening in; if the board was set up anew, remove the old "
+                      f"line (ssh-keygen -R '[{board.host}]:{board.port}') and run: {scan}")
+        case paramiko.PasswordRequiredException():
+            what, advice = f"key {board.key or ''} has a passphrase", "add it to ssh-agent"
+        case paramiko.AuthenticationException():
+            what = f"{address} refused to let {board.user or 'you'} log in"
+            advice = "check user and key of the board, and authorized_keys on it"
+        case socket.gaierror():
+            what, advice = f"host name {board.host} is unknown", "check host of the board"
+        case TimeoutError():
+            what = f"{address} did not answer within {board.connect_timeout_s:g} s"
+            advice = "check power, network and host of the board"
+        case OSError():
+            reason = getattr(error, "strerror", None) or str(error)
+            what, advice = f"{address} cannot be reached: {reason}", "check power, network and port"
+        case _:
+            what, advice = f"{address} does not speak SSH as expected: {error}", "check port"
+    return BoardError(what, where=board.name, advice=advice)
+
+
+def fingerprint(key: paramiko.PKey) -> str:
+    """The key's type and SHA-256, as ssh-keygen -l prints it."""
+    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
+    return f"{key.get_name()} SHA256:{digest}"
