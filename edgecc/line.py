@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ConfigError
-from edgecc.lower.objects import Objects
-from edgecc.memory.plan import MemoryPlan
-from edgecc.schedule.program import Kernel, Program
+
+if TYPE_CHECKING:
+    from edgecc.lower.objects import Objects
+    from edgecc.memory.plan import MemoryPlan
+    from edgecc.schedule.program import Program
 
 SAMPLES_KEPT = 64
 LONGEST_NAME = 64
@@ -64,20 +66,23 @@ def identifier(name: str) -> str:
 
 
 class Teller:
-    """Tells the caller what a verb did and, if asked to, writes the value's text form."""
+    """Tells the caller what a verb did (`load` and `quantize` speak for themselves) and, if
+    asked to, writes the value's text form."""
 
     def __init__(self, context: Context):
         self._context = context
 
-    def __call__(self, verb: str, summary: str, text: Callable[[], str] | None = None) -> None:
-        if self._context.dump_dir is not None and text is not None:
-            self._dump(self._context.dump_dir, DUMPED[verb], text())
+    def __call__(self, verb: str, summary: str) -> None:
         self._context.progress(verb, summary)
 
-    def _dump(self, folder: Path, name: str, text: str) -> None:
+    def dump(self, verb: str, text: Callable[[], str]) -> None:
+        """Raises ConfigError when the folder cannot be written."""
+        folder = self._context.dump_dir
+        if folder is None:
+            return
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text, "utf-8")
+            (folder / DUMPED[verb]).write_text(text(), "utf-8")
         except OSError as error:
             raise ConfigError(f"cannot dump: {error.strerror}", where=str(folder)) from error
 
@@ -97,13 +102,6 @@ def samples(graph: Any, calibration: Any) -> list[Mapping[str, Any]]:
     return list(islice(read(calibration, graph), SAMPLES_KEPT))
 
 
-def loaded(origin: Origin, graph: Any) -> str:
-    parameters = sum(value.const_value.size for value in graph.graph.initializers.values()
-                     if value.const_value is not None)
-    operators = graph.graph.num_nodes()
-    return f"{origin.name:<18} {operators} operators · {amount(parameters)} parameters"
-
-
 def amount(number: int) -> str:
     """1234 as "1.2 k", 7490000 as "7.49 M"."""
     if number < 1000:
@@ -111,17 +109,9 @@ def amount(number: int) -> str:
     return f"{number / 1e3:.0f} k" if number < 1e6 else f"{number / 1e6:.2f} M"
 
 
-def quantized(graph: Any, report: Any) -> str:
-    from edgecc import quantize
-
-    if report is not None:
-        return f"int8               {report.summary()}"
-    return "quantized before" if quantize.is_qdq(graph) else "float32"
-
-
 def scheduled(program: Program) -> str:
     steps = program.entry("run").steps
-    macs = sum(step.macs for step in steps if isinstance(step, Kernel))
+    macs = sum(getattr(step, "macs", 0) for step in steps)
     return (f"{len(steps)} steps".ljust(19) + f"{amount(macs)} MAC · "
             f"{counted(program.layout_conversions, 'layout conversion')}")
 
@@ -139,9 +129,11 @@ def planned(plan: MemoryPlan) -> str:
 
 
 def lowered(program: Program, objects: Objects) -> str:
-    kernels = [s for s in program.entry("run").steps if isinstance(s, Kernel)]
+    from edgecc.schedule.program import Kernel
+
+    kernels = [step for step in program.entry("run").steps if isinstance(step, Kernel)]
     slow = {step.spec.op for step in kernels if step.why_not_fast}
-    text = f"{len(kernels) - sum(bool(s.why_not_fast) for s in kernels)} steps fast"
+    text = f"{sum(not step.why_not_fast for step in kernels)} of {len(kernels)} steps fast"
     if slow:
         text += f" · plain: {', '.join(sorted(slow))}"
     return counted(len(objects.code), "kernel").ljust(19) + text

@@ -33,26 +33,29 @@ def compile(
 
     graph = model.load(source, shapes=config.shapes, context=context)
     model.check_model(graph)
-    tell("load", line.loaded(origin, graph), lambda: model.to_text(graph))
+    tell.dump("load", lambda: model.to_text(graph))
 
     samples = line.samples(graph, calibration)
     if config.quantization == "int8":
         graph, report = quantize.quantize(graph, calibration, config=config, context=context)
         model.check_model(graph)
         quantize.check_quantized(graph)
-    tell("quantize", line.quantized(graph, report), lambda: model.to_text(graph))
+    tell.dump("quantize", lambda: model.to_text(graph))
 
     program = schedule.schedule(graph, target, config=config, context=context)
     schedule.check_program(program)
-    tell("schedule", line.scheduled(program), lambda: schedule.to_text(program))
+    tell.dump("schedule", lambda: schedule.to_text(program))
+    tell("schedule", line.scheduled(program))
 
     plan = memory.plan((program,), target, config=config, context=context)
     memory.check_plan((program,), plan)
-    tell("plan", line.planned(plan), lambda: memory.to_text(plan))
+    tell.dump("plan", lambda: memory.to_text(plan))
+    tell("plan", line.planned(plan))
 
     objects = lower.lower(program, plan, target, config=config, context=context,
                           prefix=origin.prefix)
-    tell("lower", line.lowered(program, objects), lambda: line.objects_text(objects))
+    tell.dump("lower", lambda: line.objects_text(objects))
+    tell("lower", line.lowered(program, objects))
 
     files = {}
     if target.runner != "none":
@@ -61,7 +64,8 @@ def compile(
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
                       graph=graph, report=report, samples=samples, seed=context.seed)
     check_bundle(bundle)
-    tell("link", line.linked(bundle.manifest), lambda: line.manifest_text(bundle))
+    tell.dump("link", lambda: line.manifest_text(bundle))
+    tell("link", line.linked(bundle.manifest))
 
     if config.check == "full":
         tell("check", line.checked(check_against_onnxruntime(bundle)))

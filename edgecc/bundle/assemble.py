@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,13 +35,12 @@ def assemble(
         **files,
         "weights.bin": objects.weights,
         model_path: _model_bytes(graph),
-        "report/report.json": dump(_report(report)),
+        "report/report.json": dump({"quantization": quantization_record(report)}),
         **golden.files(inputs, outputs),
         **_licences(origin.prefix, source, objects, target, config),
     }
-    summary = None if report is None else report.to_json()["summary"]
     fields = manifest.build(program, plan, objects, target, config, prefix=origin.prefix,
-                            model=source, files=every, quantization=summary,
+                            model=source, files=every, quantization=quantization_summary(report),
                             vectors=golden.summary, seed=seed)
     return Bundle.of(fields, every)
 
@@ -51,8 +51,19 @@ def _model_bytes(graph: Any) -> bytes:
     return model.to_proto(graph).SerializeToString(deterministic=True)
 
 
-def _report(report: Any) -> dict[str, Any]:
-    return {"quantization": None if report is None else report.to_json()}
+def quantization_record(report: Any) -> dict[str, Any] | None:
+    """The whole QuantReport as JSON; None for a model that was not quantized here."""
+    return None if report is None else json.loads(report.to_json())
+
+
+def quantization_summary(report: Any) -> dict[str, Any] | None:
+    """The QuantReport without its rows."""
+    record = quantization_record(report)
+    if record is None:
+        return None
+    rows = {name: len(record.pop(name)) for name in ("rows", "weights", "left_in_float")}
+    return {**record, "tensors": rows["rows"], "weights": rows["weights"],
+            "left_in_float": rows["left_in_float"], "text": report.summary()}
 
 
 def _licences(prefix: str, source: Mapping[str, Any], objects: Objects, target: Target,

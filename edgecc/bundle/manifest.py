@@ -147,18 +147,21 @@ def steps(entry: Entry, objects: Objects) -> list[dict[str, Any]]:
 
 
 def step_record(step: Step, symbol: str, objects: Objects) -> dict[str, Any]:
-    is_kernel = isinstance(step, Kernel)
-    return {
+    record = {
         "name": step.name,
-        "op": step.spec.op if is_kernel else type(step).__name__.lower(),
-        "kernel": step.kernel if is_kernel else None,
+        "op": type(step).__name__.lower(),
+        "kernel": None,
         "symbol": symbol,
-        "macs": step.macs if is_kernel else 0,
+        "macs": 0,
         "layout": step.outputs[0].layout or "flat",
-        "why_not_fast": step.why_not_fast if is_kernel else None,
+        "why_not_fast": None,
         "scratch_bytes": getattr(step, "scratch_bytes", 0),
         "weights_bytes": objects.weight_offsets.get(step.name, (0, 0))[1],
         "inputs": [view.buffer for view in step.inputs],
         "outputs": [view.buffer for view in step.outputs],
-        "nodes": list(step.nodes) if is_kernel else [],
+        "nodes": [],
     }
+    if isinstance(step, Kernel):
+        record |= {"op": step.spec.op, "kernel": step.kernel, "macs": step.macs,
+                   "why_not_fast": step.why_not_fast, "nodes": list(step.nodes)}
+    return record

@@ -27,7 +27,7 @@ def default_board(manifest: Mapping[str, Any]) -> str:
     return f"emulated-{manifest['target']}"
 
 
-def as_board(board: Any, manifest: Mapping[str, Any], boards_file: Any = None) -> Any:
+def as_board(board: Any, manifest: Mapping[str, Any]) -> Any:
     """A Board from a name, a Board or None (the default one). Raises BoardError."""
     from edgecc.rpc.boards import get_board
 
@@ -43,11 +43,13 @@ def run(bundle: Any, inputs: Mapping[str, Any], *, board: Any, native: bool,
 
     manifest = bundle.manifest
     arrays = ports.native_inputs(manifest["inputs"], inputs)
-    found = run_once(bundle.files, manifest, as_board(board, manifest), arrays)
-    outputs = {port["name"]: port for port in manifest["outputs"]}
-    if native:
-        return dict(found)
-    return {name: ports.to_model(outputs[name], value) for name, value in found.items()}
+    given = [arrays[port["name"]].tobytes() for port in manifest["inputs"]]
+    found = run_once(bundle.files, manifest, as_board(board, manifest), given, context=context)
+    outputs = {}
+    for port, data in zip(manifest["outputs"], found, strict=True):
+        value = ports.from_bytes(port, data, "run")
+        outputs[port["name"]] = value if native else ports.to_model(port, value)
+    return outputs
 
 
 def bench(bundle: Any, board: Any, *, count: int, warmup: int, profile: bool,

@@ -32,8 +32,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     bundle = Bundle.read(args.bundle)
     board = arguments.board(args, bundle.manifest)
     console.working(f"bench on {board.name}")
-    report = bundle.bench(board, count=args.count, warmup=args.warmup, profile=args.profile,
-                          context=arguments.context(args, console))
+    # The report says all that progress would: only its own lines are shown.
+    report = bundle.bench(board, count=args.count, warmup=args.warmup, profile=args.profile)
     console.close()
     console.line(report.to_text())
     write_pages(args, bundle.manifest, report, console)

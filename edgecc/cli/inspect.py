@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from edgecc.cli.console import Console
+from edgecc.line import counted
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -41,7 +42,7 @@ def facts(manifest: dict[str, Any]) -> list[tuple[str, str]]:
     """One line each: model, target, ports, memory, files."""
     lines = [
         ("model", f"{manifest['model']['name']} · {manifest['macs']:,} MAC · "
-                  f"{len(manifest['steps'])} steps"),
+                  f"{counted(len(manifest['steps']), 'step')}"),
         ("target", f"{manifest['target']} · {' '.join(manifest['target_info']['features'])}"),
     ]
     lines += [("input", port(p)) for p in manifest["inputs"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def add(commands: Any) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace, console: Console) -> int:
-    from edgecc import line, model, quantize
+    from edgecc import model, quantize
     from edgecc.bundle.archive import write_atomically
 
     config = CompileConfig(quantization="int8", observer=args.observer,
@@ -33,12 +34,10 @@ def run(args: argparse.Namespace, console: Console) -> int:
     arguments.check_output(args.output)
     console.working("load")
     graph = model.load(args.model, shapes=config.shapes, context=context)
-    console.progress("load", line.loaded(line.Origin.of(args.model, config), graph))
     graph, report = quantize.quantize(graph, args.calibrate, config=config, context=context)
-    console.progress("quantize", line.quantized(graph, report))
     write_atomically(args.output, model.to_proto(graph).SerializeToString(deterministic=True))
     console.close()
     console.line(report.to_text())
     console.line(f"wrote {args.output}")
-    console.value({**report.to_json(), "output": str(args.output)})
+    console.value({**json.loads(report.to_json()), "output": str(args.output)})
     return 0
