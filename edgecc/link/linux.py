@@ -1,0 +1,112 @@
+"""Linux forms of a model: runner ELF, static and shared library, header, source, wrapper."""
+
+from __future__ import annotations
+
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+from edgecc.errors import ToolchainError
+from edgecc.link.archive import archive
+from edgecc.link.elf import describe
+from edgecc.link.toolchain import Driver, driver_for
+from edgecc.link.wrapper import wrapper
+from edgecc.lower import run_function
+from edgecc.lower.api_facts import Facts, facts_of
+from edgecc.lower.objects import Objects
+from edgecc.lower.runner_glue import RUNNER_SOURCES, glue, runtime_text
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Program
+from edgecc.targets.target import Target
+
+LinkedFiles = dict[str, bytes]  # path in the bundle: content
+API = ("init", "input_info", "output_info", "input", "output", "run", "set_profile", "step_name",
+       "version", "error")
+FROM_LIBC = {"memcpy", "memset"}  # all that a kernel may call
+BY_THE_LINKER = {"_GLOBAL_OFFSET_TABLE_"}
+
+
+def link_linux(
+    program: Program, plan: MemoryPlan, objects: Objects, target: Target, *,
+    config: CompileConfig, context: Context, name: str, version: str,
+) -> LinkedFiles:
+    """Everything that a bundle for a Linux target holds of machine code and C.
+
+    Paths: runner/runner, lib/lib<p>.a, lib/lib<p>.so, include/<p>.h, src/<p>.c, python/<p>.py,
+    where <p> is `prefix_of(name)`.
+    Raises ToolchainError when the compiler is missing or fails, or a kernel is not what it must
+    be; UnsupportedModel for what the C API cannot say.
+    """
+    prefix = run_function.prefix_of(name)
+    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
+    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    driver = driver_for(target, config, context)
+    check_kernels(objects, target)
+    model = _model_object(driver, facts, texts, objects)
+    files = {path: text.encode() for path, text in texts.items()}
+    files[f"lib/lib{prefix}.a"] = archive({f"{prefix}.o": model})
+    files[f"lib/lib{prefix}.so"] = _library(driver, facts, model)
+    files["runner/runner"] = _runner(driver, facts, texts, model, objects, target, name)
+    files[f"python/{prefix}.py"] = wrapper(facts, objects.weights).encode()
+    return dict(sorted(files.items()))
+
+
+def check_kernels(objects: Objects, target: Target) -> None:
+    """Kernels are for the target's machine and call nothing but each other, memcpy and memset.
+
+    Raises ToolchainError naming the object and what is wrong with it.
+    """
+    found = {name: describe(code, where=name) for name, code in objects.code.items()}
+    known = FROM_LIBC | BY_THE_LINKER | {s for e in found.values() for s in e.defined_symbols}
+    for name, elf in found.items():
+        if (elf.machine, elf.kind) != (target.architecture, "relocatable"):
+            raise ToolchainError(
+                "the object is not for this target", where=name,
+                needed=f"relocatable {target.architecture}", available=f"{elf.kind} {elf.machine}",
+            )
+        if missing := sorted(set(elf.undefined_symbols) - known):
+            raise ToolchainError(f"the kernel calls {', '.join(missing)}", where=name,
+                                 available=", ".join(sorted(FROM_LIBC)))
+
+
+def _model_object(driver: Driver, facts: Facts, texts: dict[str, str], objects: Objects) -> bytes:
+    """Kernels and run function as one object, stripped of debug information and dead code."""
+    header, source = f"{facts.prefix}.h", f"{facts.prefix}.c"
+    files = {header: texts[f"include/{header}"], source: texts[f"src/{source}"]}
+    # numbered: file names are the model's, and could meet one of ours
+    parts = {f"kernel_{i}.o": objects.code[k] for i, k in enumerate(sorted(objects.code))}
+    parts["run.o"] = driver.compile(source, files)
+    return driver.relocatable(parts, _api(facts))
+
+
+def _api(facts: Facts) -> list[str]:
+    return [f"{facts.prefix}_{name}" for name in API]
+
+
+def _library(driver: Driver, facts: Facts, model: bytes) -> bytes:
+    made = driver.shared({"model.o": model}, _api(facts), f"lib{facts.prefix}.so")
+    elf = describe(made, where=f"lib{facts.prefix}.so")
+    extra = sorted(set(elf.undefined_symbols) - FROM_LIBC) + list(elf.needed)
+    if extra:
+        raise ToolchainError(f"the library depends on {', '.join(extra)}", where=driver.where,
+                             advice="check the toolchain's flags")
+    return made
+
+
+def _runner(
+    driver: Driver, facts: Facts, texts: dict[str, str], model: bytes, objects: Objects,
+    target: Target, name: str,
+) -> bytes:
+    shipped = {n: runtime_text(n) for n in RUNNER_SOURCES}
+    runner_h = {"runner.h": runtime_text("runner.h")}
+    parts = {f"{n}.o": driver.compile(n, {n: text, **runner_h}) for n, text in shipped.items()}
+    own = {"glue.c": glue(facts, objects.weights, model=name, target=target.name),
+           f"{facts.prefix}.h": texts[f"include/{facts.prefix}.h"], **runner_h}
+    made = driver.executable({**parts, "model.o": model, "glue.o": driver.compile("glue.c", own)})
+    elf = describe(made, where="runner")
+    if elf.machine != target.architecture or not elf.static:
+        raise ToolchainError(
+            "the toolchain made a runner of the wrong kind", where=driver.where,
+            needed=f"static {target.architecture}",
+            available=f"{'static' if elf.static else 'dynamic'} {elf.machine}",
+            advice="check its -target and -static flags",
+        )
+    return made

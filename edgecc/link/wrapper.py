@@ -1,0 +1,25 @@
+"""The ctypes wrapper of one model: the shipped template with the model's numbers filled in."""
+
+from __future__ import annotations
+
+import zlib
+
+from edgecc.lower.api_facts import Facts
+from edgecc.lower.runner_glue import runtime_text
+
+
+def wrapper(facts: Facts, weights: bytes) -> str:
+    """Text of `python/<prefix>.py`."""
+    numbers = {
+        "PREFIX": facts.prefix,
+        "ARENA_BYTES": facts.arena_bytes,
+        "ARENA_ALIGN": facts.arena_align,
+        "WEIGHTS_BYTES": len(weights),
+        "WEIGHTS_CRC32": zlib.crc32(weights),
+        "INPUT_COUNT": len(facts.inputs),
+        "OUTPUT_COUNT": len(facts.outputs),
+    }
+    text = runtime_text("wrapper.py.in")
+    for name, value in numbers.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
