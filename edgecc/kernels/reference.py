@@ -198,9 +198,10 @@ def binary(spec: specs.Binary, inputs: Sequence[np.ndarray], constants: Constant
     a, b = _operands(spec, inputs)
     if spec.dtype == "int8":
         return [_binary_int8(spec, a, b, constants)]
-    apply = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}[spec.kind]
+    functions: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "mul": np.multiply,
+                                      "div": np.divide}
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        y = apply(a.astype(np.float32), b.astype(np.float32))
+        y = functions[spec.kind](a.astype(np.float32), b.astype(np.float32))
     return [np.clip(y, np.float32(constants["lo"]), np.float32(constants["hi"]))
             if spec.clamp else y]
 
@@ -237,7 +238,7 @@ def unary_of(kind: str, x: np.ndarray, c: Constants) -> np.ndarray:
         return np.where(x >= 0, x, x * float(c["alpha"]))
     if kind == "hard_sigmoid":
         return np.clip(x * float(c["alpha"]) + float(c["beta"]), 0.0, 1.0)
-    functions = {"relu": lambda v: np.maximum(v, 0.0), "sigmoid": sigmoid_of, "tanh": np.tanh,
+    functions: dict[str, Any] = {"relu": lambda v: np.maximum(v, 0.0), "sigmoid": sigmoid_of, "tanh": np.tanh,
                  "exp": np.exp, "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt,
                  "hard_swish": lambda v: v * np.clip(v / 6.0 + 0.5, 0.0, 1.0)}
     return functions[kind](x)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-
 from edgecc.kernels.spec import Spec
 
 BufferKind = Literal["input", "output", "activation", "state"]

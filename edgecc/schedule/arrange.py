@@ -1,0 +1,233 @@
+"""The one place where memory layouts are decided.
+
+Images are stored channels last; everything else keeps the layout it comes in, and a Relayout is
+inserted only where an operator cannot take that. Before: no Relayout. After: `layouts` has every
+tensor, and every operator's inputs lie as its emitter expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from edgecc.schedule import layout as lay
+from edgecc.schedule.layout import Layout
+from edgecc.schedule.ops import (
+    Affine,
+    Binary,
+    Concat,
+    Conv,
+    Dense,
+    Dequantize,
+    Graph,
+    Lookup,
+    Op,
+    Pad,
+    Pool,
+    Quantize,
+    Relayout,
+    Reshape,
+    Softmax,
+    Tensor,
+    Transpose,
+    Unary,
+)
+
+IMAGES = (Conv, Pool, Pad)
+ELEMENTWISE = (Unary, Lookup, Quantize, Dequantize)
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """The graph with its Relayouts, and where every tensor's elements lie."""
+
+    graph: Graph
+    layouts: Mapping[str, Layout]
+
+    @property
+    def conversions(self) -> int:
+        return sum(isinstance(op, Relayout) for op in self.graph.ops)
+
+
+@dataclass
+class _Arranging:
+    graph: Graph
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    ops: list[Op] = field(default_factory=list)
+    converted: dict[tuple[str, Layout], str] = field(default_factory=dict)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.tensors[name].shape
+
+    def want(self, name: str, layout: Layout) -> str:
+        """The tensor's name in `layout`, converted once for all who ask."""
+        if self.layouts[name] == layout:
+            return name
+        if (name, layout) in self.converted:
+            return self.converted[name, layout]
+        source = name
+        if lay.conversion(self.layouts[name], layout) is None:
+            source = self.want(name, row_major(self.shape(name)))
+        made = f"{name}.layout{len(self.converted)}"
+        self.tensors[made] = replace(self.tensors[name], name=made)
+        self.layouts[made] = layout
+        self.ops.append(Relayout(f"{name}_transpose", (source,), made))
+        self.converted[name, layout] = made
+        return made
+
+
+def row_major(shape: Sequence[int]) -> Layout:
+    return lay.make(shape)
+
+
+def arrange(graph: Graph) -> Arranged:
+    """Layouts for every tensor, with as few conversions as the greedy walk needs."""
+    work = _Arranging(graph, tensors=dict(graph.tensors))
+    for name in graph.inputs:
+        work.layouts[name] = _input_layout(graph, name)
+    for op in graph.ops:
+        rule = next(rule for kinds, rule in RULES if isinstance(op, kinds))
+        names, out = rule(work, op)
+        work.layouts[op.output] = out
+        work.ops.append(replace(op, inputs=tuple(names)))
+    outputs = tuple(_output(work, name) for name in graph.outputs)
+    ports = {**graph.ports, **{new: graph.ports[old] for old, new in
+                               zip(graph.outputs, outputs, strict=True)}}
+    changed = replace(graph, outputs=outputs, ports=ports)
+    return Arranged(changed.with_ops(work.ops, work.tensors.values()), work.layouts)
+
+
+def _output(work: _Arranging, name: str) -> str:
+    """An output whose layout is a permutation of its axes."""
+    if lay.axis_order(work.layouts[name], work.shape(name)) is None:
+        return work.want(name, row_major(work.shape(name)))
+    return name
+
+
+def _input_layout(graph: Graph, name: str) -> Layout:
+    """What the first reader with a preference wants, if a permutation of axes gives it."""
+    shape = graph.tensors[name].shape
+    wanted = _demand(graph, name, set())
+    if wanted is None or lay.axis_order(wanted, shape) is None:
+        return row_major(shape)
+    return wanted
+
+
+def _demand(graph: Graph, name: str, seen: set[str]) -> Layout | None:
+    shape = graph.tensors[name].shape
+    seen.add(name)
+    for op in graph.uses[name]:
+        if isinstance(op, IMAGES):
+            return lay.channels_last(shape)
+        if op.output in seen or isinstance(op, Dense | Softmax):
+            continue
+        out = graph.tensors[op.output]
+        found = _demand(graph, op.output, seen)
+        if found is not None and isinstance(op, Transpose):
+            found = lay.transposed(found, out.shape, np.argsort(op.permutation).tolist())
+        elif found is not None and isinstance(op, Concat):
+            order = lay.axis_order(found, out.shape)
+            found = None if order is None else lay.make(shape, order)
+        elif out.size != graph.tensors[name].size:
+            found = None
+        if found is not None:
+            return found
+    return None
+
+
+Rule = Callable[[_Arranging, Op], tuple[list[str], Layout]]
+
+
+def _image(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    out = lay.channels_last(work.shape(op.output))
+    first = work.want(op.inputs[0], lay.channels_last(work.shape(op.inputs[0])))
+    return [first, *(work.want(name, out) for name in op.inputs[1:])], out
+
+
+def _dense(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    name, shape = op.inputs[0], work.shape(op.inputs[0])
+    last = (len(shape) - 1,)
+    if lay.tail_order(work.layouts[name], shape, last) is None:
+        name = work.want(name, row_major(shape))
+    fine = lay.refine(work.layouts[name], shape)
+    assert fine is not None, "a tail order implies alignment"
+    rows = len(fine.atoms) - len(fine.axes[-1])
+    head = [atom for atom in fine.order if atom < rows]
+    out = lay.make((*fine.atoms[:rows], work.shape(op.output)[-1]), (*head, rows))
+    return [name, *(work.want(each, out) for each in op.inputs[1:])], out
+
+
+def _softmax(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    assert isinstance(op, Softmax)
+    name = _with_tail(work, op.inputs[0], (op.axis,))
+    return [name], work.layouts[name]
+
+
+def _with_tail(work: _Arranging, name: str, axes: Sequence[int]) -> str:
+    shape = work.shape(name)
+    if lay.tail_order(work.layouts[name], shape, axes) is None:
+        return work.want(name, lay.with_tail(shape, axes))
+    return name
+
+
+def operand_axes(shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:
+    """The axes of `shape` along which a broadcast operand varies."""
+    aligned = (1,) * (len(shape) - len(operand)) + tuple(operand)
+    return tuple(i for i, n in enumerate(aligned) if n != 1)
+
+
+def _binary(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    a, b = op.inputs
+    if work.tensors[a].size == work.tensors[b].size:
+        return [a, work.want(b, work.layouts[a])], work.layouts[a]
+    shape = work.shape(a)
+    axes = operand_axes(shape, work.shape(b))
+    a = _with_tail(work, a, axes)
+    fine = lay.refine(work.layouts[a], shape)
+    assert fine is not None, "a tail order implies alignment"
+    atoms = [atom for axis in axes for atom in fine.axes[axis]]
+    order = [atoms.index(atom) for atom in fine.order if atom in atoms]
+    b = work.want(b, lay.make([fine.atoms[atom] for atom in atoms], order))
+    return [a, b], work.layouts[a]
+
+
+def operand_shape(op: Affine) -> tuple[int, ...]:
+    return np.broadcast_shapes(op.scale.shape, op.shift.shape, op.divisor.shape)
+
+
+def _affine(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    assert isinstance(op, Affine)
+    axes = operand_axes(work.shape(op.inputs[0]), operand_shape(op))
+    name = _with_tail(work, op.inputs[0], axes) if axes else op.inputs[0]
+    return [name], work.layouts[name]
+
+
+def _same(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    return list(op.inputs), work.layouts[op.inputs[0]]
+
+
+def _transpose(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    assert isinstance(op, Transpose)
+    name, shape = op.inputs[0], work.shape(op.inputs[0])
+    if lay.transposed(work.layouts[name], shape, op.permutation) is None:
+        name = work.want(name, row_major(shape))
+    out = lay.transposed(work.layouts[name], shape, op.permutation)
+    assert out is not None, "row-major aligns with every shape"
+    return [name], out
+
+
+def _concat(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    found = [lay.axis_order(work.layouts[n], work.shape(n)) for n in op.inputs]
+    rank = len(work.shape(op.output))
+    order = next((o for o in found if o is not None), tuple(range(rank)))
+    names = [work.want(n, lay.make(work.shape(n), order)) for n in op.inputs]
+    return names, lay.make(work.shape(op.output), order)
+
+
+RULES: tuple[tuple[type | tuple[type, ...], Rule], ...] = (
+    (IMAGES, _image), (Dense, _dense), (Softmax, _softmax), (Binary, _binary), (Affine, _affine),
+    ((*ELEMENTWISE, Reshape), _same), (Transpose, _transpose), (Concat, _concat),
+)

@@ -1,0 +1,301 @@
+"""Arranged graph to Program: views, steps, kernels, ports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels import spec as specs
+from edgecc.schedule import layout as lay
+from edgecc.schedule import numbers
+from edgecc.schedule.arrange import Arranged, operand_axes, operand_shape
+from edgecc.schedule.numbers import Call, quantization
+from edgecc.schedule.ops import (
+    Affine,
+    Binary,
+    Concat,
+    Conv,
+    Dense,
+    Dequantize,
+    Lookup,
+    Op,
+    Pad,
+    Pool,
+    Quantize,
+    Relayout,
+    Reshape,
+    Softmax,
+    Tensor,
+    Transpose,
+    Unary,
+)
+from edgecc.schedule.place import Placed, place
+from edgecc.schedule.program import (
+    ITEM_BYTES,
+    Buffer,
+    Copy,
+    Entry,
+    InPlace,
+    Kernel,
+    Port,
+    Program,
+    Step,
+    View,
+)
+from edgecc.schedule.selection import select_kernel
+
+LABELS = {(0, 2, 3, 1): "NHWC", (0, 2, 1): "NWC", (0, 1, 2, 3): "NCHW", (0, 1, 2): "NCW",
+          (0, 1): "NC", (0,): "N"}
+BATCH_OF_SCALAR = 64
+
+
+@dataclass
+class _Emitting:
+    """Program under construction; `buffers` maps the owning tensor to its buffer."""
+
+    arranged: Arranged
+    placed: Placed
+    target: Any
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def tensor(self, name: str) -> Tensor:
+        return self.arranged.graph.tensors[name]
+
+    def unique(self, wanted: str) -> str:
+        name, count = wanted, 1
+        while name in self.names:
+            count += 1
+            name = f"{wanted}_{count}"
+        self.names.add(name)
+        return name
+
+    def view(self, name: str, shape: tuple[int, ...], layout: str) -> View:
+        tensor, spot = self.tensor(name), self.placed.locations[name]
+        return View(self.buffers[spot.owner].name, tensor.dtype, shape, layout,
+                    spot.offset_bytes, None, tensor.quantization)
+
+
+def emit(arranged: Arranged, target: Any, name: str) -> Program:
+    """Steps and buffers of an arranged graph. Raises UnsupportedModel where no kernel fits."""
+    work = _Emitting(arranged, place(arranged), target)
+    inputs = tuple(_input_port(work, each) for each in arranged.graph.inputs)
+    for op in arranged.graph.ops:
+        _emit_op(work, op)
+    outputs = _output_ports(work)
+    entry = Entry("run", inputs, outputs, tuple(work.steps))
+    return Program(name, tuple(work.buffers.values()), (entry,),
+                   layout_conversions=arranged.conversions)
+
+
+def identifier(name: str, fallback: str) -> str:
+    """Letters, digits and underscores only."""
+    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or fallback
+
+
+def _bytes(tensor: Tensor) -> int:
+    return tensor.size * ITEM_BYTES[tensor.dtype]
+
+
+def _stored_shape(work: _Emitting, name: str) -> tuple[tuple[int, ...], str]:
+    """A tensor's storage as axes with a layout label; flat where an axis is torn."""
+    shape = work.tensor(name).shape
+    order = lay.axis_order(work.arranged.layouts[name], shape)
+    if order is None:
+        return (work.tensor(name).size,), "flat"
+    return tuple(shape[i] for i in order), LABELS.get(order, "ND")
+
+
+def _input_port(work: _Emitting, name: str) -> Port:
+    port, _ = work.arranged.graph.ports[name]
+    work.buffers[name] = Buffer(work.unique(identifier(port, "input")), _bytes(work.tensor(name)),
+                                "input")
+    return _port(work, name, work.view(name, *_stored_shape(work, name)))
+
+
+def _port(work: _Emitting, name: str, view: View) -> Port:
+    port, dtype = work.arranged.graph.ports[name]
+    shape = work.tensor(name).shape
+    order = lay.axis_order(work.arranged.layouts[name], shape)
+    same = order is None or order == tuple(range(len(shape)))
+    return Port(port, view, shape, dtype, None if same else order)
+
+
+def _output_ports(work: _Emitting) -> tuple[Port, ...]:
+    """Every output in a buffer of its own: copied where it shares bytes with something else."""
+    taken = set(work.arranged.graph.inputs)
+    ports = []
+    for name in work.arranged.graph.outputs:
+        owner = work.placed.locations[name].owner
+        view = work.view(name, *_stored_shape(work, name))
+        buffer = work.buffers[owner]
+        if owner in taken:
+            port = work.arranged.graph.ports[name][0]
+            buffer = Buffer(work.unique(identifier(port, "output")), _bytes(work.tensor(name)),
+                            "output")
+            copied = View(buffer.name, view.dtype, view.shape, view.layout, 0, None,
+                          view.quantization)
+            work.steps.append(Copy(work.unique(f"copy_{buffer.name}"), view, copied))
+            view, owner = copied, f"{name} (copied)"
+        work.buffers[owner] = Buffer(buffer.name, buffer.size_bytes, "output")
+        taken.add(owner)
+        ports.append(_port(work, name, view))
+    return tuple(ports)
+
+
+def _emit_op(work: _Emitting, op: Op) -> None:
+    if isinstance(op, Reshape | Transpose):
+        return
+    step = work.unique(identifier(op.name, op.kind))
+    owner = work.placed.locations[op.output].owner
+    if owner not in work.buffers:
+        work.buffers[owner] = Buffer(work.unique(f"{step}.out"), _bytes(work.tensor(owner)))
+    if isinstance(op, Concat):
+        _copies(work, op, step)
+    else:
+        work.steps.append(_kernel(work, op, step))
+
+
+def _copies(work: _Emitting, op: Concat, step: str) -> None:
+    """A Copy for every part that its producer could not write in place."""
+    whole = work.view(op.output, *_stored_shape(work, op.output))
+    item = ITEM_BYTES[whole.dtype]
+    for i, (name, part) in enumerate(zip(op.inputs, work.placed.parts[op.output], strict=True)):
+        if not part.joined:
+            window = View(whole.buffer, whole.dtype, part.shape, whole.layout,
+                          whole.offset_bytes + part.offset * item, part.strides,
+                          whole.quantization)
+            source = work.view(name, part.shape, whole.layout)
+            work.steps.append(Copy(work.unique(f"{step}_{i}"), source, window))
+
+
+def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
+    call = CALLS[type(op)](work, op)
+    where = f"{op.nodes[0] if op.nodes else op.name} ({type(op).__name__})"
+    record, why = select_kernel(call.spec, work.target, where)
+    views = [work.view(name, shape, _label(work, name, shape))
+             for name, shape in zip((*op.inputs, op.output), (*call.inputs, call.output),
+                                    strict=True)]
+    return Kernel(step, call.spec, record.name, tuple(views[:-1]), (views[-1],), call.constants,
+                  record.scratch_bytes(call.spec), _in_place(op, call.spec), call.spec.macs,
+                  op.nodes, why)
+
+
+def _label(work: _Emitting, name: str, shape: tuple[int, ...]) -> str:
+    if len(shape) == 4:
+        return "NHWC"
+    stored, label = _stored_shape(work, name)
+    return label if stored == shape else {1: "flat", 2: "NC"}.get(len(shape), "ND")
+
+
+def _in_place(op: Op, spec: specs.Spec) -> tuple[InPlace, ...]:
+    """Which inputs the output may overwrite: elements are read before they are written."""
+    if isinstance(spec, specs.Conv2d | specs.FullyConnected):
+        return (InPlace(1, 0),) if spec.residual else ()
+    if isinstance(spec, specs.Binary) and spec.broadcast == "same":
+        return InPlace(0, 0), InPlace(1, 0)
+    if isinstance(spec, specs.Table | specs.Unary | specs.Binary):
+        return (InPlace(0, 0),)
+    return ()
+
+
+def _residual(work: _Emitting, op: Op) -> Tensor | None:
+    return work.tensor(op.inputs[1]) if len(op.inputs) == 2 else None
+
+
+def _conv(work: _Emitting, op: Conv) -> Call:
+    return numbers.conv(op, work.tensor(op.inputs[0]), work.tensor(op.output), _residual(work, op))
+
+
+def _dense(work: _Emitting, op: Dense) -> Call:
+    x = work.tensor(op.inputs[0])
+    order = lay.tail_order(work.arranged.layouts[x.name], x.shape, (len(x.shape) - 1,))
+    assert order is not None, "arrange keeps the summed axis last"
+    return numbers.dense(op, x, work.tensor(op.output), _residual(work, op), order)
+
+
+def _pool(work: _Emitting, op: Pool) -> Call:
+    return numbers.pool(op, work.tensor(op.inputs[0]), work.tensor(op.output))
+
+
+def _pad(work: _Emitting, op: Pad) -> Call:
+    return numbers.zero_pad(work.tensor(op.inputs[0]), work.tensor(op.output), op.pads)
+
+
+def _softmax(work: _Emitting, op: Softmax) -> Call:
+    x = work.tensor(op.inputs[0])
+    return numbers.softmax(x, work.tensor(op.output), x.shape[op.axis])
+
+
+def _binary(work: _Emitting, op: Binary) -> Call:
+    a, b = (work.tensor(name) for name in op.inputs)
+    return numbers.binary(op, a, b, work.tensor(op.output))
+
+
+def _affine(work: _Emitting, op: Affine) -> Call:
+    """Operands in storage order; one number is repeated over a short row."""
+    x = work.tensor(op.inputs[0])
+    wide = operand_shape(op)
+    axes = operand_axes(x.shape, wide)
+    order = lay.tail_order(work.arranged.layouts[x.name], x.shape, axes)
+    assert order is not None, "arrange keeps the operand's axes last"
+    if not axes:
+        row = max(d for d in range(1, BATCH_OF_SCALAR + 1) if x.size % d == 0)
+        order = np.zeros(row, np.int64)
+    scale, shift, divisor = (np.broadcast_to(v, wide).reshape(-1)[order].astype(np.float64)
+                             for v in (op.scale, op.shift, op.divisor))
+    return numbers.channel_affine(x.size, scale / divisor, shift / divisor, op.clamp)
+
+
+def _elementwise(work: _Emitting, name: str, spec: specs.Spec, constants: dict) -> Call:
+    shape, _ = _stored_shape(work, name)
+    return Call(spec, constants, (shape,), shape)
+
+
+def _unary(work: _Emitting, op: Unary) -> Call:
+    size = work.tensor(op.output).size
+    constants = {key: np.float32(value) for key, value in op.numbers.items()}
+    spec = specs.Unary("float32", op.function, size)  # type: ignore[arg-type]
+    return _elementwise(work, op.output, spec, constants)
+
+
+def _lookup(work: _Emitting, op: Lookup) -> Call:
+    size = work.tensor(op.output).size
+    return _elementwise(work, op.output, specs.Table("int8", size), {"table": op.table})
+
+
+def _quantize(work: _Emitting, op: Quantize) -> Call:
+    y = work.tensor(op.output)
+    return _elementwise(work, y.name, specs.Quantize("float32", y.size), _scale(y))
+
+
+def _dequantize(work: _Emitting, op: Dequantize) -> Call:
+    x = work.tensor(op.inputs[0])
+    return _elementwise(work, x.name, specs.Dequantize("int8", x.size), _scale(x))
+
+
+def _scale(tensor: Tensor) -> dict[str, Any]:
+    q = quantization(tensor)
+    return {"scale": np.float32(q.scale), "zero_point": q.zero_point}
+
+
+def _relayout(work: _Emitting, op: Relayout) -> Call:
+    x = work.tensor(op.inputs[0])
+    layouts = work.arranged.layouts
+    found = lay.conversion(layouts[x.name], layouts[op.output])
+    assert found is not None, "arrange converts in aligned steps"
+    shape, permutation = found
+    spec = specs.Transpose(x.dtype, shape, permutation)  # type: ignore[arg-type]
+    return Call(spec, {}, (shape,), tuple(shape[i] for i in permutation))
+
+
+CALLS: dict[type[Op], Callable[[_Emitting, Any], Call]] = {
+    Conv: _conv, Dense: _dense, Pool: _pool, Pad: _pad, Softmax: _softmax, Binary: _binary,
+    Affine: _affine, Unary: _unary, Lookup: _lookup, Quantize: _quantize,
+    Dequantize: _dequantize, Relayout: _relayout,
+}

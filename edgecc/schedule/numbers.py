@@ -1,0 +1,183 @@
+"""Spec and constants of each arithmetic operator, int8 and float32.
+
+Each function takes the operator and its tensors (shapes as ONNX has them) and gives a Call. No
+layouts are decided here; weights are permuted where `order` says how an axis is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels import spec as specs
+from edgecc.kernels.reference import softmax_table
+from edgecc.schedule.ops import Binary, Constant, Conv, Dense, Pool, Tensor
+from edgecc.schedule.program import Quantization
+from edgecc.schedule.rounding import integer_bias, product_scale, requantize_scale
+
+FULL = (-128, 127)
+INFINITE = (-np.inf, np.inf)
+
+
+@dataclass(frozen=True)
+class Call:
+    """What one step computes: spec, constants, and the shapes its views have."""
+
+    spec: specs.Spec
+    constants: Mapping[str, Any]
+    inputs: tuple[tuple[int, ...], ...]
+    output: tuple[int, ...]
+
+
+def quantization(tensor: Tensor) -> Quantization:
+    assert tensor.quantization is not None, f"{tensor.name} has no quantization"
+    return tensor.quantization
+
+
+def image(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    """n, h, w, c of an ONNX image shape."""
+    if len(shape) == 3:
+        return shape[0], 1, shape[2], shape[1]
+    return shape[0], shape[2], shape[3], shape[1]
+
+
+def _limits(clamp, dtype: str) -> dict[str, Any]:
+    if dtype == "int8":
+        lo, hi = clamp or FULL
+        return {"lo": int(lo), "hi": int(hi)}
+    lo, hi = clamp or INFINITE
+    return {"lo": np.float32(lo), "hi": np.float32(hi)}
+
+
+def weighted(op: Conv | Dense, x: Tensor, y: Tensor, residual: Tensor | None,
+             weights: np.ndarray) -> dict[str, Any]:
+    """Constants of a convolution or matrix product; `weights` are already in kernel order."""
+    count = weights.shape[0]
+    limits = _limits(op.clamp, y.dtype)
+    if y.dtype == "float32":
+        bias = np.zeros(count) if op.bias is None else op.bias.real
+        return {"weights": np.ascontiguousarray(weights, np.float32),
+                "bias": np.array(np.broadcast_to(bias, count), np.float32), **limits}
+    zx, zy = quantization(x), quantization(y)
+    inner = op.inner.quantization if op.inner else zy
+    product = product_scale(zx.scale, op.weights.scale)
+    scale = requantize_scale(zx.scale, op.weights.scale, inner.scale)
+    constants = {"weights": np.ascontiguousarray(weights, np.int8),
+                 "bias": integer_bias(op.bias, product, count),
+                 "scale": np.array(np.broadcast_to(scale, count), np.float32),
+                 "input_zero_point": zx.zero_point, "output_zero_point": zy.zero_point, **limits}
+    if residual is not None:
+        constants |= _residual(op, zy, quantization(residual))
+    return constants
+
+
+def _residual(op: Conv | Dense, out: Quantization, other: Quantization) -> dict[str, Any]:
+    assert op.inner is not None, "an int8 residual keeps its inner quantization"
+    inner, (lo, hi) = op.inner.quantization, op.inner.clamp
+    return {"inner_zero_point": inner.zero_point, "inner_lo": lo, "inner_hi": hi,
+            "ratio": np.float32(inner.scale) / np.float32(out.scale),
+            "residual_ratio": np.float32(other.scale) / np.float32(out.scale),
+            "residual_zero_point": other.zero_point}
+
+
+def stored_weights(weights: Constant, dtype: str) -> np.ndarray:
+    if dtype == "float32":
+        return weights.real
+    assert weights.integers is not None, "int8 operators have integer weights"
+    return weights.integers
+
+
+def conv(op: Conv, x: Tensor, y: Tensor, residual: Tensor | None) -> Call:
+    weights = stored_weights(op.weights, y.dtype).transpose(0, 2, 3, 1)
+    n, h, w, c = image(x.shape)
+    spec = specs.Conv2d(y.dtype, n, h, w, c, *weights.shape[:3], op.strides,  # type: ignore
+                        op.dilations, op.pads, op.groups, op.clamp is not None,
+                        residual is not None)
+    out = (n, spec.oh, spec.ow, spec.k)
+    return Call(spec, weighted(op, x, y, residual, weights),
+                ((n, h, w, c), *([out] if residual else [])), out)
+
+
+def dense(op: Dense, x: Tensor, y: Tensor, residual: Tensor | None, order: np.ndarray) -> Call:
+    """`order` is the row-major index of every stored position of the summed axis."""
+    weights = stored_weights(op.weights, y.dtype)[:, order]
+    n, k = weights.shape
+    m = x.size // k
+    spec = specs.FullyConnected(y.dtype, m, k, n, op.clamp is not None,  # type: ignore[arg-type]
+                                residual is not None)
+    return Call(spec, weighted(op, x, y, residual, weights),
+                ((m, k), *([(m, n)] if residual else [])), (m, n))
+
+
+def pool(op: Pool, x: Tensor, y: Tensor) -> Call:
+    n, h, w, c = image(x.shape)
+    spec = specs.Pool2d(y.dtype, op.function, n, h, w, c, *op.kernel,  # type: ignore[arg-type]
+                        op.strides, op.dilations, op.pads, op.count_include_pad, op.ceil_mode)
+    constants: dict[str, Any] = {}
+    if y.dtype == "int8" and op.function == "average":
+        zx, zy = quantization(x), quantization(y)
+        constants = {"scale": np.float32(zx.scale) / np.float32(zy.scale),
+                     "input_scale": np.float32(zx.scale), "output_scale": np.float32(zy.scale),
+                     "input_zero_point": zx.zero_point, "output_zero_point": zy.zero_point,
+                     "lo": FULL[0], "hi": FULL[1]}
+    return Call(spec, constants, ((n, h, w, c),), (n, spec.oh, spec.ow, c))
+
+
+def softmax(x: Tensor, y: Tensor, n: int) -> Call:
+    rows = x.size // n
+    constants: dict[str, Any] = {}
+    if y.dtype == "int8":
+        zx, zy = quantization(x), quantization(y)
+        constants = {"input_scale": np.float32(zx.scale), "output_scale": np.float32(zy.scale),
+                     "output_zero_point": zy.zero_point, "table": softmax_table(zx.scale, n),
+                     "inverse_output_scale": np.float32(1) / np.float32(zy.scale)}
+    spec = specs.Softmax(y.dtype, rows, n)  # type: ignore[arg-type]
+    return Call(spec, constants, ((rows, n),), (rows, n))
+
+
+def binary(op: Binary, a: Tensor, b: Tensor, y: Tensor) -> Call:
+    kinds = {a.size: "same", 1: "scalar"} if a.size != 1 else {1: "same"}
+    broadcast = kinds.get(b.size, "channel")
+    spec = specs.Binary(y.dtype, op.function, a.size, broadcast,  # type: ignore[arg-type]
+                        b.size if broadcast == "channel" else 1, op.clamp is not None)
+    constants = _limits(op.clamp, y.dtype)
+    if y.dtype == "int8":
+        za, zb, zy = quantization(a), quantization(b), quantization(y)
+        ratios: dict[str, Any]
+        if op.function == "mul":
+            ratios = {"ratio": requantize_scale(za.scale, np.float32(zb.scale), zy.scale)}
+        else:
+            ratios = {"ratio": np.float32(za.scale) / np.float32(zy.scale),
+                      "residual_ratio": np.float32(zb.scale) / np.float32(zy.scale)}
+        constants |= {**ratios, "a_zero_point": za.zero_point, "b_zero_point": zb.zero_point,
+                      "output_zero_point": zy.zero_point}
+    return Call(spec, constants, ((a.size,), (b.size,)), (a.size,))
+
+
+def channel_affine(size: int, scale: np.ndarray, shift: np.ndarray, clamp) -> Call:
+    """x * scale + shift over the last `len(scale)` elements: a depthwise 1x1 convolution."""
+    c = len(scale)
+    spec = specs.Conv2d("float32", 1, 1, size // c, c, c, 1, 1, groups=c,
+                        clamp=clamp is not None)
+    constants = {"weights": scale.astype(np.float32).reshape(c, 1, 1, 1),
+                 "bias": shift.astype(np.float32), **_limits(clamp, "float32")}
+    shape = (1, 1, size // c, c)
+    return Call(spec, constants, (shape,), shape)
+
+
+def zero_pad(x: Tensor, y: Tensor, pads: tuple[int, int, int, int]) -> Call:
+    """Zeros around an image: a depthwise 1x1 convolution by one."""
+    n, h, w, c = image(x.shape)
+    spec = specs.Conv2d(y.dtype, n, h, w, c, c, 1, 1, pads=pads, groups=c)  # type: ignore
+    ones = np.ones((c, 1, 1, 1), y.dtype)
+    constants: dict[str, Any] = {"weights": ones, **_limits(None, y.dtype)}
+    if y.dtype == "int8":
+        zero = quantization(x).zero_point
+        constants |= {"bias": np.zeros(c, np.int32), "scale": np.ones(c, np.float32),
+                      "input_zero_point": zero, "output_zero_point": zero}
+    else:
+        constants["bias"] = np.zeros(c, np.float32)
+    return Call(spec, constants, ((n, h, w, c),), (n, spec.oh, spec.ow, c))

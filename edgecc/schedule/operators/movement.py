@@ -1,0 +1,160 @@
+"""Operators that move elements or rename them: views wherever possible."""
+
+from __future__ import annotations
+
+import math
+
+from edgecc.schedule.operators import operator
+from edgecc.schedule.ops import Concat, Constant, Pad, Reshape, Tensor, Transpose
+from edgecc.schedule.reader import Node
+
+
+@operator("Identity", "Dropout")
+def identity(node: Node) -> None:
+    if node.is_constant(0):
+        node.emit_constant(node.constant(0))
+        return
+    for name in ("ratio", "seed"):
+        node.attribute(name)
+    node.alias(node.tensor())
+
+
+@operator("Constant")
+def constant(node: Node) -> None:
+    value = node.attribute("value")
+    if value is None:
+        node.refuse("only Constant with a tensor value is supported")
+    node.emit_constant(Constant(value.numpy()))
+
+
+def _reshape(node: Node, shape) -> None:
+    x = node.tensor()
+    if math.prod(shape) != x.size:
+        node.refuse(f"shape {tuple(shape)} does not hold the {x.size} elements of {x.shape}")
+    node.emit(Reshape, [x.name], shape, like=x)
+
+
+@operator("Reshape")
+def reshape(node: Node) -> None:
+    x, allow_zero = node.tensor(), node.attribute("allowzero", 0)
+    wanted = node.attribute("shape")
+    shape = [int(n) for n in (node.numbers(1).reshape(-1) if wanted is None else wanted)]
+    if not allow_zero:
+        shape = [x.shape[i] if n == 0 and i < len(x.shape) else n for i, n in enumerate(shape)]
+    if shape.count(-1) == 1:
+        known = math.prod(n for n in shape if n != -1)
+        shape[shape.index(-1)] = x.size // max(known, 1)
+    _reshape(node, shape)
+
+
+@operator("Flatten")
+def flatten(node: Node) -> None:
+    x = node.tensor()
+    axis = int(node.attribute("axis", 1))
+    axis += len(x.shape) if axis < 0 else 0
+    rows = math.prod(x.shape[:axis])
+    _reshape(node, (rows, x.size // rows))
+
+
+def given_axes(node: Node) -> list[int] | None:
+    """Axes by attribute (before opset 13 or 18) or as the second input."""
+    axes = node.attribute("axes")
+    if axes is None and node.has(1):
+        axes = node.numbers(1).reshape(-1)
+    return None if axes is None else [int(a) for a in axes]
+
+
+def _axes(node: Node, rank: int) -> list[int] | None:
+    axes = given_axes(node)
+    if axes is None:
+        return None
+    if any(not -rank <= a < rank for a in axes):
+        node.refuse(f"axes {axes} are outside {rank} dimensions")
+    return [a % rank for a in axes]
+
+
+@operator("Squeeze")
+def squeeze(node: Node) -> None:
+    x = node.tensor()
+    axes = _axes(node, len(x.shape))
+    if axes is None:
+        axes = [i for i, n in enumerate(x.shape) if n == 1]
+    if any(x.shape[a] != 1 for a in axes):
+        node.refuse(f"axes {axes} of {x.shape} are not all of size 1")
+    _reshape(node, [n for i, n in enumerate(x.shape) if i not in axes])
+
+
+@operator("Unsqueeze")
+def unsqueeze(node: Node) -> None:
+    x = node.tensor()
+    rank = len(x.shape) + len(given_axes(node) or ())
+    axes = _axes(node, rank) or []
+    rest = iter(x.shape)
+    _reshape(node, [1 if i in axes else next(rest) for i in range(rank)])
+
+
+@operator("Transpose")
+def transpose(node: Node) -> None:
+    x = node.tensor()
+    rank = len(x.shape)
+    perm = tuple(int(p) for p in node.attribute("perm", range(rank - 1, -1, -1)))
+    if sorted(perm) != list(range(rank)):
+        node.refuse(f"perm {perm} is not a permutation of {rank} axes")
+    node.emit(Transpose, [x.name], [x.shape[p] for p in perm], like=x, permutation=perm)
+
+
+@operator("Concat")
+def concat(node: Node) -> None:
+    parts = [node.tensor(i) for i in range(len(node.node.inputs))]
+    first, rank = parts[0], len(parts[0].shape)
+    axis = int(node.attribute("axis", 1))
+    if not -rank <= axis < rank:
+        node.refuse(f"axis {axis} is outside {rank} dimensions")
+    axis %= rank
+    for part in parts:
+        if _without(part, axis) != _without(first, axis):
+            node.refuse(f"{part.shape} does not fit beside {first.shape} on axis {axis}")
+        if (part.dtype, part.quantization) != (first.dtype, first.quantization):
+            node.refuse("the inputs differ in type or quantization",
+                        "dequantize before Concat and quantize after it")
+    shape = list(first.shape)
+    shape[axis] = sum(p.shape[axis] for p in parts)
+    node.emit(Concat, [p.name for p in parts], shape, like=first, axis=axis)
+
+
+def _without(tensor: Tensor, axis: int) -> tuple[int, ...]:
+    return tensor.shape[:axis] + tensor.shape[axis + 1:]
+
+
+@operator("Pad")
+def pad(node: Node) -> None:
+    x = node.tensor()
+    pads, value, mode = _pad_arguments(node, x)
+    rank = len(x.shape)
+    if mode != "constant" or value != 0:
+        node.refuse(f"mode {mode!r} with value {value:g} is not supported", "pad with zeros")
+    if min(pads) < 0 or rank not in (3, 4) or any(pads[i] for i in (0, 1, rank, rank + 1)):
+        node.refuse(f"pads {pads} of {x.shape} are not around the image only",
+                    "only the axes after channels can be padded, by zero or more")
+    shape = [n + pads[i] + pads[i + rank] for i, n in enumerate(x.shape)]
+    before, after = pads[2:rank], pads[rank + 2:]
+    if rank == 3:
+        before, after = (0, *before), (0, *after)
+    node.emit(Pad, [x.name], shape, like=x, pads=(*before, *after))
+
+
+def _pad_arguments(node: Node, x: Tensor) -> tuple[tuple[int, ...], float, str]:
+    rank = len(x.shape)
+    given = node.attribute("pads")
+    if given is None:
+        given = node.numbers(1).reshape(-1)
+    value = node.attribute("value", 0.0)
+    if node.has(2):
+        value = node.numbers(2).reshape(-1)[0]
+    axes = list(range(rank))
+    if node.has(3):
+        axes = [int(a) % rank for a in node.numbers(3).reshape(-1)]
+    pads = [0] * (2 * rank)
+    for i, axis in enumerate(axes):
+        pads[axis], pads[axis + rank] = int(given[i]), int(given[i + len(axes)])
+    return tuple(pads), float(value), node.attribute("mode", "constant")

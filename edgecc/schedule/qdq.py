@@ -1,0 +1,244 @@
+"""QDQ folding: DequantizeLinear -> operator -> QuantizeLinear becomes an int8 operator.
+
+Before: a Graph as read. After: every operator whose inputs and output are quantized computes in
+int8; Quantize and Dequantize remain only where int8 meets float32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from edgecc.errors import UnsupportedModel
+from edgecc.schedule.ops import (
+    Affine,
+    Binary,
+    Concat,
+    Conv,
+    Dense,
+    Dequantize,
+    Graph,
+    Lookup,
+    Op,
+    Pad,
+    Pool,
+    Quantize,
+    Reshape,
+    Softmax,
+    Tensor,
+    Transpose,
+    Unary,
+    substitute,
+)
+from edgecc.schedule.program import Quantization
+from edgecc.schedule.rounding import affine_table, rescale_table, unary_table
+
+MOVES = (Reshape, Transpose, Pad)
+
+
+def fold_quantization(graph: Graph) -> Graph:
+    """Raises UnsupportedModel for weights that int8 kernels cannot hold exactly."""
+    graph = sink_dequantize(graph)
+    while (raised := raise_quantize(graph)) is not None:
+        graph = raised
+    return to_int8(graph)
+
+
+def _moves(op: Op) -> bool:
+    return isinstance(op, MOVES) or (isinstance(op, Pool) and op.function == "max")
+
+
+def sink_dequantize(graph: Graph) -> Graph:
+    """Dequantize after views, pads and maxima instead of before them: the same numbers."""
+    integers: dict[str, str] = {}
+    tensors, ops = dict(graph.tensors), []
+    for op in graph.ops:
+        if isinstance(op, Dequantize):
+            integers[op.output] = op.inputs[0]
+        elif _moves(op) and op.inputs[0] in integers:
+            source = tensors[integers[op.inputs[0]]]
+            moved = replace(source, name=f"{op.output}.int8", shape=tensors[op.output].shape)
+            tensors[moved.name] = moved
+            integers[op.output] = moved.name
+            ops.append(replace(op, inputs=(source.name,), output=moved.name))
+            op = Dequantize(op.name, (moved.name,), op.output, op.nodes)
+        ops.append(op)
+    return graph.with_ops(ops, tensors.values())
+
+
+def raise_quantize(graph: Graph) -> Graph | None:
+    """Move one Quantize above a view, or copy it above a Relu or Clip; None when none is left.
+
+    Q(clamp(y)) equals Q(clamp(DQ(Q(y)))) exactly, because rounding is monotone.
+    """
+    for op in graph.ops:
+        if isinstance(op, Quantize) and (above := graph.producers.get(op.inputs[0])):
+            if graph.only_use(op.inputs[0]) is not op:
+                continue
+            if isinstance(above, MOVES):
+                return _above_move(graph, above, op)
+            if _is_clamp(above) and graph.only_use(above.inputs[0]) is above and not isinstance(
+                    graph.producers.get(above.inputs[0]), Dequantize | None):
+                return _above_clamp(graph, above, op)
+    return None
+
+
+def _is_clamp(op: Op) -> bool:
+    return isinstance(op, Unary) and op.function in ("relu", "clip")
+
+
+def _above_move(graph: Graph, move: Op, quantize: Op) -> Graph:
+    shape = graph.tensors[move.inputs[0]].shape
+    out = graph.tensors[quantize.output]
+    early = replace(out, name=f"{quantize.output}.early", shape=shape)
+    ops: list[Op] = []
+    for op in graph.ops:
+        if op is move:
+            ops.append(replace(quantize, inputs=move.inputs, output=early.name))
+            ops.append(replace(move, inputs=(early.name,), output=out.name))
+        elif op is not quantize:
+            ops.append(op)
+    return graph.with_ops(ops, [early])
+
+
+def _above_clamp(graph: Graph, clamp: Op, quantize: Op) -> Graph:
+    below = graph.tensors[clamp.inputs[0]]
+    out = graph.tensors[quantize.output]
+    early = replace(out, name=f"{below.name}.int8", shape=below.shape)
+    real = Tensor(f"{below.name}.rounded", below.shape)
+    ops: list[Op] = []
+    for op in graph.ops:
+        if op is clamp:
+            ops.append(replace(quantize, inputs=(below.name,), output=early.name))
+            ops.append(Dequantize(quantize.name, (early.name,), real.name))
+            op = replace(clamp, inputs=(real.name,))
+        ops.append(op)
+    return graph.with_ops(ops, [early, real])
+
+
+def to_int8(graph: Graph) -> Graph:
+    """Replace DQ -> operator -> Q by int8 operators."""
+    ops: list[Op] = []
+    tensors: list[Tensor] = []
+    same: dict[str, str] = {}
+    done: set[str] = set()
+    for op in graph.ops:
+        if op.output in done:
+            continue
+        form = _int8_form(graph, op, tensors)
+        if form is None:
+            ops.append(op)
+            continue
+        ops += form
+        for twin in graph.uses[op.output] if form[-1].output != op.output else []:
+            done.add(twin.output)
+            same[twin.output] = form[-1].output
+    same = {k: v for k, v in same.items() if k != v}
+    outputs = tuple(same.get(name, name) for name in graph.outputs)
+    if len(set(outputs)) < len(outputs):
+        ops += [Reshape(name, (same[name],), name) for name in graph.outputs if name in same]
+        outputs = graph.outputs
+    ports = {same.get(k, k): v for k, v in graph.ports.items()} if outputs != graph.outputs else (
+        graph.ports)
+    return replace(graph, outputs=outputs, ports=ports).with_ops(substitute(ops, same), tensors)
+
+
+def _int8_form(graph: Graph, op: Op, tensors: list[Tensor]) -> list[Op] | None:
+    """The operator in int8, ending in the tensor that its Quantize gave; None if it stays."""
+    if isinstance(op, Quantize):
+        return _requantize(graph, op)
+    if not op.inputs:
+        return None
+    sources = [graph.producers.get(name) for name in op.inputs]
+    target = _quantized_output(graph, op)
+    if target is None or target.quantization is None or not all(
+            isinstance(s, Dequantize) for s in sources):
+        return None
+    ins = [graph.tensors[s.inputs[0]] for s in sources if s is not None]
+    if isinstance(op, Concat):
+        return _concat(op, ins, target, tensors)
+    table = _table(op, ins[0].quantization, target.quantization)
+    if table is not None:
+        return [Lookup(op.name, (ins[0].name,), target.name, op.nodes, table=table)]
+    if not _computes_in_int8(op):
+        return None
+    return [replace(op, inputs=tuple(t.name for t in ins), output=target.name)]
+
+
+def _requantize(graph: Graph, op: Quantize) -> list[Op] | None:
+    """DQ -> Q: a table, or nothing where the parameters agree."""
+    source = graph.producers.get(op.inputs[0])
+    if not isinstance(source, Dequantize):
+        return None
+    before, after = graph.tensors[source.inputs[0]], graph.tensors[op.output]
+    if before.quantization == after.quantization:
+        return [Reshape(op.name, (before.name,), op.output, op.nodes)]
+    return [_rescale(op, before, after.quantization, op.output)]
+
+
+def _rescale(op: Op, source: Tensor, target: Quantization | None, output: str) -> Lookup:
+    if source.quantization is None or target is None:
+        raise UnsupportedModel("an integer tensor has no scale", where=source.name,
+                               advice="let it pass through DequantizeLinear")
+    return Lookup(op.name, (source.name,), output, op.nodes,
+                  table=rescale_table(source.quantization, target))
+
+
+def _quantized_output(graph: Graph, op: Op) -> Tensor | None:
+    """The int8 tensor that every reader of the output quantizes it to."""
+    uses = graph.uses[op.output]
+    if op.output in graph.outputs or not uses:
+        return None
+    if not all(isinstance(use, Quantize) for use in uses):
+        return None
+    found = [graph.tensors[use.output] for use in uses]
+    return found[0] if all(t.quantization == found[0].quantization for t in found) else None
+
+
+def _table(op: Op, source: Quantization | None, target: Quantization) -> np.ndarray | None:
+    if source is None:
+        return None
+    if isinstance(op, Unary):
+        return unary_table(op, source, target)
+    if isinstance(op, Affine) and max(op.scale.size, op.shift.size, op.divisor.size) == 1:
+        return affine_table(op, source, target)
+    return None
+
+
+def _concat(op: Op, ins: list[Tensor], target: Tensor, tensors: list[Tensor]) -> list[Op]:
+    ops: list[Op] = []
+    names = []
+    for i, source in enumerate(ins):
+        name = source.name
+        if source.quantization != target.quantization:
+            name = f"{target.name}.part{i}"
+            tensors.append(replace(source, name=name, quantization=target.quantization))
+            ops.append(_rescale(op, source, target.quantization, name))
+        names.append(name)
+    return [*ops, replace(op, inputs=tuple(names), output=target.name)]
+
+
+def _computes_in_int8(op: Op) -> bool:
+    if isinstance(op, Conv | Dense):
+        return _weights_fit(op)
+    return isinstance(op, Pool | Softmax) or (
+        isinstance(op, Binary) and op.function in ("add", "sub", "mul"))
+
+
+def _weights_fit(op: Conv | Dense) -> bool:
+    """Whether the weights are quantized. Raises UnsupportedModel if not exactly as int8."""
+    weights = op.weights
+    if weights.integers is None:
+        return False
+    where = f"{op.name} ({type(op).__name__})"
+    if weights.integers.dtype != np.int8:
+        raise UnsupportedModel(
+            "weights minus their zero point do not fit int8", where=where,
+            needed="[-128, 127]", available="wider",
+            advice="quantize weights symmetrically (zero point 0, or 128 for uint8)")
+    if weights.axis not in (None, 0):
+        raise UnsupportedModel(
+            f"weights have one scale per index of axis {weights.axis}", where=where,
+            advice="quantize weights per output channel or per tensor")
+    return True

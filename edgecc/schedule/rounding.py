@@ -1,0 +1,68 @@
+"""Scale arithmetic, in float32 and in one order, and the tables of int8 functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels.reference import saturate, unary_of
+from edgecc.schedule.ops import Affine, Constant, Unary
+from edgecc.schedule.program import Quantization
+
+INT32 = np.iinfo(np.int32)
+EVERY = np.arange(-128, 128, dtype=np.int8)
+
+
+def product_scale(input_scale: float, weight_scale: np.ndarray | None) -> np.ndarray:
+    """float32(sx * sw)."""
+    return np.float32(input_scale) * np.asarray(weight_scale, np.float32)
+
+
+def requantize_scale(input_scale: float, weight_scale, output_scale: float) -> np.ndarray:
+    """float32(float32(sx * sw) / sy)."""
+    return product_scale(input_scale, weight_scale) / np.float32(output_scale)
+
+
+def integer_bias(bias: Constant | None, product: np.ndarray, count: int) -> np.ndarray:
+    """The bias at scale `product`: as it is in the model where it has that scale already."""
+    if bias is None:
+        return np.zeros(count, np.int32)
+    if bias.integers is not None and bias.scale is not None and np.allclose(
+            bias.scale, product, rtol=1e-5, atol=0):
+        return np.broadcast_to(bias.integers.astype(np.int32), count).copy()
+    exact = np.rint(bias.real.astype(np.float64) / product.astype(np.float64))
+    return np.broadcast_to(np.clip(exact, INT32.min, INT32.max).astype(np.int32), count).copy()
+
+
+def quantized(real, q: Quantization) -> np.ndarray:
+    """int8 of clamp(rint(x / scale) + zero_point), the division in float32."""
+    with np.errstate(over="ignore"):
+        return saturate(np.asarray(real, np.float32) / np.float32(q.scale), q.zero_point)
+
+
+def dequantized(q: np.ndarray, parameters: Quantization) -> np.ndarray:
+    """float32(q - zero_point) * scale."""
+    centred = (q.astype(np.int32) - parameters.zero_point).astype(np.float32)
+    return centred * np.float32(parameters.scale)
+
+
+def rescale_table(source: Quantization, target: Quantization) -> np.ndarray:
+    return quantized(dequantized(EVERY, source), target)
+
+
+def unary_table(op: Unary, source: Quantization, target: Quantization) -> np.ndarray:
+    """256 entries of DQ, then the function rounded to float32, then Q."""
+    numbers: Mapping[str, Any] = op.numbers
+    real = dequantized(EVERY, source).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = unary_of(op.function, real, numbers).astype(np.float32)
+    return quantized(np.nan_to_num(values, nan=0.0), target)
+
+
+def affine_table(op: Affine, source: Quantization, target: Quantization) -> np.ndarray:
+    real = dequantized(EVERY, source)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        values = (real * op.scale.reshape(-1) + op.shift.reshape(-1)) / op.divisor.reshape(-1)
+    return quantized(np.nan_to_num(values, nan=0.0), target)
