@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -50,12 +50,22 @@ def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board:
 def run_once(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board: Board,
              inputs: Sequence[bytes], *, context: Context | None = None) -> list[bytes]:
     """One inference on a board: the outputs' bytes for the inputs' bytes. Raises BoardError."""
+    return run_many(bundle_files, manifest, board, [inputs], context=context)[0]
+
+
+def run_many(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board: Board,
+             samples: Iterable[Sequence[bytes]], *,
+             context: Context | None = None) -> list[list[bytes]]:
+    """One inference per sample, all in one runner: uploaded and started once.
+
+    Raises BoardError.
+    """
     context = context or Context()
     sizes = [port["bytes"] for port in manifest["outputs"]]
     with open_transport(board, context.cache_dir) as transport:
         _, deployment = prepare(transport, bundle_files, manifest, context)
         with start(transport, deployment, bundle_files, manifest) as client:
-            outputs = golden.infer(client, list(inputs), sizes)
+            outputs = [golden.infer(client, list(inputs), sizes) for inputs in samples]
             client.quit()
     return outputs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -107,6 +107,18 @@ class Bundle:
         from edgecc.bundle.measure import run
 
         return run(self, inputs, board=board, native=native, context=context or Context())
+
+    def run_many(
+        self, samples: Iterable[Mapping[str, Any]], *, board: Any = None, native: bool = False,
+        context: Context | None = None,
+    ) -> list[dict[str, np.ndarray]]:
+        """`run` for many sets of inputs in one session: uploaded once, started once.
+
+        Raises ConfigError, BoardError.
+        """
+        from edgecc.bundle.measure import run_many
+
+        return run_many(self, samples, board=board, native=native, context=context or Context())
 
     def bench(self, board: Any = None, *, count: int = 100, warmup: int = 10,
               profile: bool = False, context: Context | None = None) -> Any:

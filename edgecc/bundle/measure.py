@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,28 @@ def as_board(board: Any, manifest: Mapping[str, Any]) -> Any:
 def run(bundle: Any, inputs: Mapping[str, Any], *, board: Any, native: bool,
         context: Context) -> dict[str, np.ndarray]:
     """Outputs by name; see Bundle.run."""
-    from edgecc.rpc.bench import run_once
+    return run_many(bundle, [inputs], board=board, native=native, context=context)[0]
+
+
+def run_many(bundle: Any, samples: Iterable[Mapping[str, Any]], *, board: Any, native: bool,
+             context: Context) -> list[dict[str, np.ndarray]]:
+    """Outputs by name for each sample; see Bundle.run_many."""
+    from edgecc.rpc import bench as boards
 
     manifest = bundle.manifest
+    given = [_as_bytes(manifest, inputs) for inputs in samples]
+    found = boards.run_many(bundle.files, manifest, as_board(board, manifest), given,
+                            context=context)
+    return [_as_arrays(manifest, outputs, native) for outputs in found]
+
+
+def _as_bytes(manifest: Mapping[str, Any], inputs: Mapping[str, Any]) -> list[bytes]:
     arrays = ports.native_inputs(manifest["inputs"], inputs)
-    given = [arrays[port["name"]].tobytes() for port in manifest["inputs"]]
-    found = run_once(bundle.files, manifest, as_board(board, manifest), given, context=context)
+    return [arrays[port["name"]].tobytes() for port in manifest["inputs"]]
+
+
+def _as_arrays(manifest: Mapping[str, Any], found: Sequence[bytes],
+               native: bool) -> dict[str, np.ndarray]:
     outputs = {}
     for port, data in zip(manifest["outputs"], found, strict=True):
         value = ports.from_bytes(port, data, "run")
