@@ -4,9 +4,8 @@ text forms that `--dump` writes."""
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from edgecc.schedule.program import Program
 
 SAMPLES_KEPT = 64
-LONGEST_NAME = 64
 DUMPED = {"load": "1_model.txt", "quantize": "2_quantized.txt", "schedule": "3_program.txt",
           "plan": "4_memory.txt", "lower": "5_objects.txt", "link": "6_manifest.json"}
 
@@ -41,8 +39,10 @@ class Origin:
 
     @classmethod
     def of(cls, source: Any, config: CompileConfig) -> Origin:
+        from edgecc.lower.c_text import prefix_of
+
         name, data = _name_and_bytes(source)
-        prefix = identifier(config.name or Path(name).stem)
+        prefix = prefix_of(config.name or Path(name).stem)
         return cls(name, prefix, hashlib.sha256(data).hexdigest())
 
 
@@ -54,26 +54,30 @@ def _name_and_bytes(source: Any) -> tuple[str, bytes]:
     import onnx_ir as ir
 
     proto = ir.to_proto(source) if isinstance(source, ir.Model) else source
+    if not hasattr(proto, "graph"):
+        raise ConfigError(f"{type(source).__name__} is no model", where="edgecc.compile",
+                          advice="give an ONNX file, a ModelProto or an onnx_ir.Model")
     return proto.graph.name or "model", proto.SerializeToString(deterministic=True)
 
 
-def identifier(name: str) -> str:
-    """A C identifier made of `name`. Raises ConfigError if nothing of it is left."""
-    text = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()[:LONGEST_NAME - 2]
-    if not text:
-        raise ConfigError(f"name {name!r} has no letter or digit", advice="give --name")
-    return f"m_{text}" if text[0].isdigit() else text
-
-
 class Teller:
-    """Tells the caller what a verb did (`load` and `quantize` speak for themselves) and, if
-    asked to, writes the value's text form."""
+    """Tells the caller what a verb did, once, and writes the value's text form if asked to.
+
+    Verbs get `context`, through which they may speak for themselves; for those that did not,
+    the line speaks.
+    """
 
     def __init__(self, context: Context):
-        self._context = context
+        self._context, self._spoken = context, set[str]()
+        self.context = replace(context, progress=self._say)
+
+    def _say(self, verb: str, summary: str) -> None:
+        self._spoken.add(verb)
+        self._context.progress(verb, summary)
 
     def __call__(self, verb: str, summary: str) -> None:
-        self._context.progress(verb, summary)
+        if verb not in self._spoken:
+            self._say(verb, summary)
 
     def dump(self, verb: str, text: Callable[[], str]) -> None:
         """Raises ConfigError when the folder cannot be written."""
@@ -102,30 +106,15 @@ def samples(graph: Any, calibration: Any) -> list[Mapping[str, Any]]:
     return list(islice(read(calibration, graph), SAMPLES_KEPT))
 
 
-def amount(number: int) -> str:
-    """1234 as "1.2 k", 7490000 as "7.49 M"."""
-    if number < 1000:
-        return str(number)
-    return f"{number / 1e3:.0f} k" if number < 1e6 else f"{number / 1e6:.2f} M"
-
-
-def scheduled(program: Program) -> str:
-    steps = program.entry("run").steps
-    macs = sum(getattr(step, "macs", 0) for step in steps)
-    return (f"{len(steps)} steps".ljust(19) + f"{amount(macs)} MAC · "
-            f"{counted(program.layout_conversions, 'layout conversion')}")
+def planned(plan: MemoryPlan) -> str:
+    gap = plan.arena_bytes - plan.lower_bound_bytes
+    bound = "= lower bound" if gap == 0 else f"{gap:,} B above the lower bound"
+    return (f"{plan.arena_bytes:,} B arena {bound} · activations {plan.activation_bytes:,} B, "
+            f"scratch {plan.scratch_bytes:,} B · peak at {plan.peak_step}")
 
 
 def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
-
-
-def planned(plan: MemoryPlan) -> str:
-    gap = plan.arena_bytes - plan.lower_bound_bytes
-    bound = "= lower bound" if gap == 0 else f"{gap:,} B above the lower bound"
-    return (f"{plan.arena_bytes:,} B arena".ljust(19) + f"{bound} · activations "
-            f"{plan.activation_bytes:,} B, scratch {plan.scratch_bytes:,} B · peak at "
-            f"{plan.peak_step}")
 
 
 def lowered(program: Program, objects: Objects) -> str:
@@ -136,7 +125,7 @@ def lowered(program: Program, objects: Objects) -> str:
     text = f"{sum(not step.why_not_fast for step in kernels)} of {len(kernels)} steps fast"
     if slow:
         text += f" · plain: {', '.join(sorted(slow))}"
-    return counted(len(objects.code), "kernel").ljust(19) + text
+    return counted(len(objects.code), "kernel") + " · " + text
 
 
 def objects_text(objects: Objects) -> str:
@@ -159,4 +148,4 @@ def manifest_text(bundle: Any) -> str:
 
 
 def checked(agreements: list[Any]) -> str:
-    return "ONNX Runtime       " + " · ".join(f"{a.output}: {a.text}" for a in agreements)
+    return "ONNX Runtime · " + " · ".join(f"{a.output}: {a.text}" for a in agreements)

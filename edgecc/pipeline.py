@@ -28,8 +28,8 @@ def compile(
     from edgecc.targets import get_target
 
     target, tell, report = get_target(config.target), line.Teller(context), None
-    origin = line.Origin.of(source, config)
-    calibration = line.repeatable(calibration)
+    origin, calibration = line.Origin.of(source, config), line.repeatable(calibration)
+    context = tell.context
 
     graph = model.load(source, shapes=config.shapes, context=context)
     model.check_model(graph)
@@ -45,7 +45,6 @@ def compile(
     program = schedule.schedule(graph, target, config=config, context=context)
     schedule.check_program(program)
     tell.dump("schedule", lambda: schedule.to_text(program))
-    tell("schedule", line.scheduled(program))
 
     plan = memory.plan((program,), target, config=config, context=context)
     memory.check_plan((program,), plan)

@@ -92,9 +92,10 @@ def target_info(target: Target, config: CompileConfig) -> dict[str, Any]:
 
 
 def config_record(config: CompileConfig) -> dict[str, Any]:
-    """The choices that made the bundle, as plain JSON values."""
+    """The choices that made the bundle, as plain JSON values. How it was checked is none."""
     record = {**vars(config), "shapes": {k: list(v) for k, v in config.shapes.items()}}
     record["toolchain"] = None if config.toolchain is None else list(config.toolchain)
+    del record["check"]
     return record
 
 

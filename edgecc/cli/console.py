@@ -29,7 +29,7 @@ class Console:
     def line(self, text: str = "", stream: TextIO | None = None) -> None:
         """One line for people; nothing when JSON is asked for."""
         if not self.as_json:
-            print(text, file=stream or sys.stdout)
+            print(text, file=stream or sys.stdout, flush=True)
 
     def fact(self, name: str, text: str) -> None:
         self.line(f"{name:<9} {text}")
