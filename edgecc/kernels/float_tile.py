@@ -1,0 +1,181 @@
+"""What float32 convolutions and matrix products share: instruction sets as register tiles, packed
+constants, and the tile itself (rows of pixels by vectors of output channels)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels.elementwise import bounded, header, pieces, word
+
+HEADER_BYTES = 16  # lo, hi, two words of nothing
+
+
+@dataclass(frozen=True)
+class FloatIsa:
+    """Lanes of a float32 vector; the most vectors of output channels in a tile, and the most
+    accumulators (rows times vectors). `by_lane`: multiply by one lane of a vector of activations
+    rather than by a value loaded into all lanes."""
+
+    name: str
+    requires: frozenset[str]
+    lanes: int
+    columns: int
+    accumulators: int
+    by_lane: bool = False
+
+
+ISAS = (
+    FloatIsa("generic", frozenset(), 4, 2, 8),
+    FloatIsa("neon", frozenset({"neon"}), 4, 4, 16, by_lane=True),
+    FloatIsa("avx2", frozenset({"avx2", "fma"}), 8, 2, 12),
+    FloatIsa("avx512", frozenset({"avx512f", "avx512bw", "avx512vl"}), 16, 2, 24),
+)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The tile of one layer: `outputs` channels (of a group) and `pixels` in a line."""
+
+    isa: FloatIsa
+    outputs: int
+    pixels: int
+
+    @property
+    def lanes(self) -> int:
+        lanes = self.isa.lanes
+        while lanes >= 2 * self.outputs and lanes > 1:
+            lanes //= 2
+        return lanes
+
+    @property
+    def columns(self) -> int:
+        """Vectors side by side; more of them when there are too few pixels to fill a tile."""
+        most = max(self.isa.columns, self.isa.accumulators // 2 // self.pixels)
+        return min(most, -(-self.outputs // self.lanes))
+
+    @property
+    def block(self) -> int:
+        return self.lanes * self.columns
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.outputs // self.block)
+
+    @property
+    def rows(self) -> int:
+        """Pixels in a tile: as many as fit, evened out over the line."""
+        most = max(1, min(self.isa.accumulators // self.columns, 12))
+        tiles = -(-self.pixels // most)
+        return -(-self.pixels // tiles)
+
+
+def pack(
+    shape: Shape, groups: int, clamp: bool, weights: np.ndarray, constants: Mapping[str, Any]
+) -> np.ndarray:
+    """lo and hi; bias, a float for every column of every block; weights
+    (group, block, tap, column), zero beyond the last output channel.
+
+    Shapes: weights (groups * outputs, taps).
+    """
+    limits = (constants["lo"], constants["hi"]) if clamp else (0.0, 0.0)
+    front = header(np.float32(limits[0]), np.float32(limits[1]), 0, 0)
+    wide, taps = shape.blocks * shape.block, weights.shape[1]
+    bias = np.zeros((groups, wide), np.float32)
+    bias[:, :shape.outputs] = np.asarray(constants["bias"]).reshape(groups, shape.outputs)
+    packed = np.zeros((groups, wide, taps), np.float32)
+    packed[:, :shape.outputs] = weights.reshape(groups, shape.outputs, taps)
+    packed = packed.reshape(groups, shape.blocks, shape.block, taps).transpose(0, 1, 3, 2)
+    data = np.concatenate([bias.ravel(), np.ascontiguousarray(packed).ravel()])
+    return np.concatenate([front, data.view(np.uint8)])
+
+
+class Epilogue:
+    """Residual, clamp and store of accumulators."""
+
+    def __init__(self, k: Any, clamp: bool, residual: bool) -> None:
+        self.k, self.residual = k, residual
+        self.limits = [word(k, i, "float32") for i in range(2)] if clamp else None
+
+    def __call__(self, value: Any, at: Any, lanes: int) -> None:
+        from edgecc.kernels import tir
+
+        if self.residual:
+            value = value + tir.load(self.k.inputs[1], at, lanes)
+        if self.limits:
+            value = bounded(value, *self.limits, lanes)
+        tir.store(self.k.outputs[0], at, value, lanes)
+
+
+Taps = Callable[[Callable[[Any, Any, int], None]], None]
+"""Calls back with (source offset of the line's first pixel, first tap, count) for every run of
+taps that lie side by side in the source."""
+
+
+class Tile:
+    """One tile: `rows` pixels, `step` source elements apart, by `valid` output channels."""
+
+    def __init__(self, k: Any, shape: Shape, source: Any, taps: int, step: int) -> None:
+        self.k, self.shape, self.source, self.taps, self.step = k, shape, source, taps, step
+        self.data = k.weights("float32", HEADER_BYTES)
+        self.weights_at: Any = 0
+        self.rows = self.columns = 0
+        self.acc: Any = None
+
+    def emit(self, index: Any, groups: int, rows: int, valid: int, taps: Taps, finish: Any) -> None:
+        """Block `index` (counted through all groups); finish(value, row, channel, lanes)."""
+        from edgecc.kernels import tir
+
+        s = self.shape
+        self.rows, self.columns = rows, -(-valid // s.lanes)
+        self.acc = tir.local(rows * self.columns * s.lanes, "float32")
+        bias_count = groups * s.blocks * s.block
+        self.weights_at = tir.let(bias_count + index * (self.taps * s.block))
+        for c in range(self.columns):
+            bias = tir.let(tir.load(self.data, index * s.block + c * s.lanes, s.lanes))
+            for r in range(rows):
+                self._put(r, c, bias)
+        taps(self._run)
+        for r in range(rows):
+            for at, lanes in pieces(valid, s.lanes):
+                value = tir.load(self.acc, r * self.columns * s.lanes + at, lanes)
+                finish(value, r, at, lanes)
+
+    def _put(self, r: int, c: int, value: Any) -> None:
+        from edgecc.kernels import tir
+
+        tir.store(self.acc, (r * self.columns + c) * self.shape.lanes, value, self.shape.lanes)
+
+    def _run(self, source: Any, first: Any, count: int) -> None:
+        """Multiply `count` neighbouring taps, `first` being the first one's number."""
+        from edgecc.kernels import tir
+
+        group = self.shape.isa.lanes if self.shape.isa.by_lane else 1
+        whole = count // group
+        if whole:
+            with tir.loop(0, whole) as turn:
+                self._step(source + turn * group, first + turn * group, group)
+        rest = count - whole * group
+        if rest:
+            with tir.loop(whole * group, count) as tap:
+                self._step(source + tap, first + tap, 1)
+
+    def _step(self, source: Any, tap: Any, group: int) -> None:
+        from edgecc.kernels import tir
+
+        lanes, block = self.shape.lanes, self.shape.block
+        vectors = [tir.let(tir.load(self.source, source + r * self.step, group))
+                   for r in range(self.rows)]
+        for i in range(group):
+            at = self.weights_at + (tap + i) * block
+            weights = [tir.let(tir.load(self.data, at + c * lanes, lanes))
+                       for c in range(self.columns)]
+            for r, vector in enumerate(vectors):
+                one = tir.T.Shuffle([vector], [i]) if group > 1 else vector
+                for c, weight in enumerate(weights):
+                    index = (r * self.columns + c) * lanes
+                    acc = tir.load(self.acc, index, lanes)
+                    self._put(r, c, acc + tir.splat(one, lanes) * weight)
