@@ -7,7 +7,7 @@ and rounded once, and kernels are held to them within a tolerance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -230,6 +230,10 @@ def sigmoid_of(x: np.ndarray) -> np.ndarray:
     return np.where(x >= 0, 1.0 / (1.0 + small), small / (1.0 + small))
 
 
+FUNCTIONS: dict[str, Any] = {"sigmoid": sigmoid_of, "tanh": np.tanh, "exp": np.exp,
+                             "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt}
+
+
 def unary_of(kind: str, x: np.ndarray, c: Constants) -> np.ndarray:
     """The float function `kind` of double `x`, in double."""
     if kind == "clip":
@@ -238,10 +242,11 @@ def unary_of(kind: str, x: np.ndarray, c: Constants) -> np.ndarray:
         return np.where(x >= 0, x, x * float(c["alpha"]))
     if kind == "hard_sigmoid":
         return np.clip(x * float(c["alpha"]) + float(c["beta"]), 0.0, 1.0)
-    functions: dict[str, Any] = {"relu": lambda v: np.maximum(v, 0.0), "sigmoid": sigmoid_of, "tanh": np.tanh,
-                 "exp": np.exp, "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt,
-                 "hard_swish": lambda v: v * np.clip(v / 6.0 + 0.5, 0.0, 1.0)}
-    return functions[kind](x)
+    if kind == "hard_swish":
+        return x * np.clip(x / 6.0 + 0.5, 0.0, 1.0)
+    if kind == "relu":
+        return np.maximum(x, 0.0)
+    return FUNCTIONS[kind](x)
 
 
 def unary(spec: specs.Unary, inputs: Sequence[np.ndarray], constants: Constants):
@@ -270,7 +275,7 @@ def transpose(spec: specs.Transpose, inputs: Sequence[np.ndarray], constants: Co
     return [np.ascontiguousarray(x.transpose(spec.permutation))]
 
 
-REFERENCES = {
+REFERENCES: dict[str, Callable[..., list[np.ndarray]]] = {
     "conv2d": conv2d, "fully_connected": fully_connected, "pool2d": pool2d, "softmax": softmax,
     "binary": binary, "table": table, "unary": unary, "quantize": quantize,
     "dequantize": dequantize, "transpose": transpose,
