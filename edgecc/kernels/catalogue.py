@@ -1,5 +1,21 @@
 """Every kernel: the concatenation of each operator file's KERNELS."""
 
-from edgecc.kernels import conv2d_int8, depthwise_int8, fully_connected_int8
+from edgecc.kernels import (
+    binary,
+    conv2d_float,
+    conv2d_int8,
+    depthwise_float,
+    depthwise_int8,
+    fully_connected_float,
+    fully_connected_int8,
+    pool2d,
+    quantize,
+    softmax,
+    table,
+    transpose,
+    unary,
+)
 
-KERNELS = (*conv2d_int8.KERNELS, *depthwise_int8.KERNELS, *fully_connected_int8.KERNELS)
+MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
+           fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose)
+KERNELS = tuple(record for module in MODULES for record in module.KERNELS)
