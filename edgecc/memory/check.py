@@ -43,8 +43,7 @@ def check_plan(programs: Sequence[Program], plan: MemoryPlan) -> None:
             replay.start_states(program)
         for program in programs:
             for entry in program.entries:
-                replay.run(program, entry)
-                replay.check_states(programs)
+                replay.run(program, entry, programs)
 
 
 def _check_figures(plan: MemoryPlan) -> None:
@@ -97,18 +96,18 @@ class _Replay:
 
     def start_states(self, program: Program) -> None:
         for buffer in program.buffers:
-            if buffer.kind == "state" and (program.name, buffer.name) in self.placed:
+            if buffer.kind == "state":
                 self.meant[program.name, buffer.name] = np.zeros(buffer.size_bytes, np.int32)
                 self.write(program, _whole(buffer.name, buffer.size_bytes), "initial state")
 
     def check_states(self, programs: Sequence[Program]) -> None:
         for program in programs:
             for buffer in program.buffers:
-                if buffer.kind == "state" and (program.name, buffer.name) in self.placed:
+                if buffer.kind == "state":
                     self.read(program, _whole(buffer.name, buffer.size_bytes), "the next run")
 
-    def run(self, program: Program, entry: Entry) -> None:
-        """One call of an entry. Only states keep their bytes from before."""
+    def run(self, program: Program, entry: Entry, programs: Sequence[Program]) -> None:
+        """One call of an entry. Only states, of all programs, keep their bytes from before."""
         for buffer in program.buffers:
             if buffer.kind != "state":
                 self.meant[program.name, buffer.name] = np.zeros(buffer.size_bytes, np.int32)
@@ -123,6 +122,7 @@ class _Replay:
         self.time = end - 1
         for port in entry.outputs:
             self.read(program, port.view, f"output {port.name}")
+        self.check_states(programs)
         self.time = end
 
     def step(self, program: Program, step: Step) -> None:
