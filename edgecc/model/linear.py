@@ -2,11 +2,14 @@
 
 Gemm: alpha = beta = 1, transA = 0, transB = 1, constant weights (n, k), bias (n,).
 MatMul of a matrix by a constant matrix is a Gemm. A constant Add or Mul per output channel that
-follows a Conv or Gemm goes into its constants. onnxscript has rules for scalars and for
+follows a Conv or Gemm goes into its constants; Sub and Div by a constant become Add and Mul.
+onnxscript has rules for scalars and for
 MatMul + Add; these are the rest.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import onnx_ir as ir
@@ -80,13 +83,34 @@ def _matmul(graph: ir.Graph, node: ir.Node) -> bool:
     return True
 
 
-def _add(graph: ir.Graph, node: ir.Node) -> bool:
-    return _fold_affine(graph, node, commutes=True)
+def _sub(graph: ir.Graph, node: ir.Node) -> bool:
+    """Sub of a constant is Add of its negative."""
+    return _as_commutative(graph, node, "Add", lambda value: -value)
 
 
-def _fold_affine(graph: ir.Graph, node: ir.Node, commutes: bool) -> bool:
-    """Add, Sub or Mul of a constant per channel, after a Conv or Gemm that nothing else reads."""
-    for index in (0, 1) if commutes else (0,):
+def _div(graph: ir.Graph, node: ir.Node) -> bool:
+    """Div by a constant is Mul by its reciprocal (one float32 rounding apart)."""
+    return _as_commutative(graph, node, "Mul", lambda value: np.float32(1) / value)
+
+
+def _as_commutative(
+    graph: ir.Graph, node: ir.Node, op_type: str, turn: Callable[[np.ndarray], np.ndarray]
+) -> bool:
+    value = constant(node.inputs[1])
+    if value is None or value.dtype != np.float32:
+        return False
+    with np.errstate(divide="ignore", over="ignore"):
+        turned = np.asarray(turn(value), np.float32)
+    if not np.isfinite(turned).all():
+        return False
+    other = initializer(graph, f"{node.name}_constant", turned)
+    replace(node, op_type, [node.inputs[0], other])
+    return True
+
+
+def _fold_affine(graph: ir.Graph, node: ir.Node) -> bool:
+    """Add or Mul of a constant per channel, after a Conv or Gemm that nothing else reads."""
+    for index in (0, 1):
         source, other = node.inputs[index], constant(node.inputs[1 - index])
         producer = source.producer() if source is not None else None
         if producer is None or other is None or not _foldable(producer, source):
@@ -133,7 +157,7 @@ def _put_affine(graph: ir.Graph, producer: ir.Node, node: ir.Node, value: np.nda
         weights = weights * value.reshape((-1,) + (1,) * (weights.ndim - 1))
         bias = bias * value
     else:
-        bias = bias + (-value if node.op_type == "Sub" else value)
+        bias = bias + value
     inputs = [
         producer.inputs[0],
         initializer(graph, f"{node.name}_weights", weights),
@@ -147,7 +171,8 @@ def _put_affine(graph: ir.Graph, producer: ir.Node, node: ir.Node, value: np.nda
 _REWRITES = {
     "Gemm": _gemm,
     "MatMul": _matmul,
-    "Add": _add,
-    "Mul": _add,
-    "Sub": lambda graph, node: _fold_affine(graph, node, commutes=False),
+    "Add": _fold_affine,
+    "Mul": _fold_affine,
+    "Sub": _sub,
+    "Div": _div,
 }

@@ -28,7 +28,7 @@ class Port:
 def ports(model: ir.Model) -> list[Port]:
     """The model's inputs."""
     return [
-        Port(v.name or "", tuple(int(d) for d in v.shape or ()), v.dtype.numpy())
+        Port(v.name or "", tuple(v.shape.numpy() if v.shape is not None else ()), v.dtype.numpy())
         for v in model.graph.inputs
         if v.dtype is not None
     ]

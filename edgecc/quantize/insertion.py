@@ -98,7 +98,14 @@ class _Editor:
                 integers = quantized(array, chosen)
                 self._constant_input(node, index, "constant", (integers, scale, zero), None)
 
-    def _constant_input(self, node, index, role, arrays, axis) -> None:
+    def _constant_input(
+        self,
+        node: ir.Node,
+        index: int,
+        role: str,
+        arrays: tuple[np.ndarray | np.generic, ...],
+        axis: int | None,
+    ) -> None:
         """Replace a constant input by DequantizeLinear of an integer initializer."""
         base = f"{node.name}_{role}"
         suffixes = ("quantized", "scale", "zero_point")
@@ -106,28 +113,37 @@ class _Editor:
             self.constant(f"{base}_{suffix}", np.asarray(array))
             for suffix, array in zip(suffixes, arrays, strict=False)
         ]
-        output = self._node("DequantizeLinear", base, inputs, ir.DataType.FLOAT, axis)
-        output.shape = inputs[0].shape
-        self.graph.insert_before(node, output.producer())
-        node.replace_input_with(index, output)
+        made = self._node("DequantizeLinear", base, inputs, ir.DataType.FLOAT, axis)
+        made.outputs[0].shape = inputs[0].shape
+        self.graph.insert_before(node, made)
+        node.replace_input_with(index, made.outputs[0])
 
-    def _node(self, op, name, inputs, dtype, axis=None) -> ir.Value:
+    def _node(
+        self,
+        op: str,
+        name: str,
+        inputs: list[ir.Value],
+        dtype: ir.DataType,
+        axis: int | None = None,
+    ) -> ir.Node:
         attributes = [] if axis is None else [ir.AttrInt64("axis", axis)]
         node = ir.Node("", op, inputs, attributes, num_outputs=1, name=self.unique(f"{name}/{op}"))
         suffix = "quantized" if op == "QuantizeLinear" else "dequantized"
         output = node.outputs[0]
         output.name, output.type = self.unique(f"{name}_{suffix}"), ir.TensorType(dtype)
-        return output
+        return node
 
     def tensor(self, name: str) -> str:
         """QuantizeLinear and DequantizeLinear after a tensor, and its readers moved over."""
         value = self.values[name]
         readers = [(n, i) for n, i in value.uses() if self._takes_int8(name, n, value)]
         scale, zero = self._group(self.assignment.leader[name])
-        integers = self._node("QuantizeLinear", name, [value, scale, zero], ir.DataType.INT8)
-        output = self._node("DequantizeLinear", name, [integers, scale, zero], ir.DataType.FLOAT)
+        first = self._node("QuantizeLinear", name, [value, scale, zero], ir.DataType.INT8)
+        integers = first.outputs[0]
+        second = self._node("DequantizeLinear", name, [integers, scale, zero], ir.DataType.FLOAT)
+        output = second.outputs[0]
         integers.shape = output.shape = value.shape
-        self._place(value, [integers.producer(), output.producer()])
+        self._place(value, [first, second])
         for node, index in readers:
             node.replace_input_with(index, output)
         if value.is_graph_output() and name in self.assignment.everywhere:

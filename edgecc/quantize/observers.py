@@ -14,6 +14,9 @@ from edgecc.quantize.parameters import QMAX, QMIN
 
 _BINS = 8192  # even: the middle edge is exactly zero
 _LEVELS = QMAX - QMIN
+_MERGE = 4  # for entropy: about 4 bins an int8 step of a non-negative tensor
+_WORSE = 4.0  # 6 dB: spikes (constant channels) can lure the entropy rule into any clipping
+_LEAST_REACH = -100  # power of two; keeps bins per unit inside float32
 _TAIL = 1e-4  # fraction of values that the percentile rule gives up, both ends together
 _SHRINK = np.linspace(1.0, 0.2, 41)  # fractions of the full range that the searches try
 
@@ -63,19 +66,23 @@ class Histogram(MinMax):
 
     def _reach_to(self, largest: float) -> None:
         if not self.reach:
-            self.reach = 2.0 ** np.ceil(np.log2(largest))
+            self.reach = 2.0 ** max(np.ceil(np.log2(largest)), _LEAST_REACH)
         while self.reach < largest:
             half = self.counts.reshape(-1, 2).sum(axis=1)
             self.counts = np.zeros_like(self.counts)
             self.counts[_BINS // 4 : 3 * _BINS // 4] = half
             self.reach *= 2
 
-    def occupied(self) -> tuple[np.ndarray, np.ndarray]:
-        """Centres and counts of the bins that hold anything."""
-        held = np.flatnonzero(self.counts)
-        width = 2 * self.reach / _BINS
-        centres = (held - _BINS // 2 + 0.5) * width
-        return np.clip(centres, self.low, self.high), self.counts[held].astype(np.float64)
+    def occupied(self, merge: int = 1, zero: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Centres and counts of the bins that hold anything; `merge` bins are taken as one.
+        Without `zero`, exact zeros (and what little shares their bin) are left out."""
+        counts = self.counts.copy()
+        counts[_BINS // 2] *= zero
+        counts = counts.reshape(-1, merge).sum(axis=1)
+        held = np.flatnonzero(counts)
+        width = 2 * self.reach / len(counts)
+        centres = (held - len(counts) // 2 + 0.5) * width
+        return np.clip(centres, self.low, self.high), counts[held].astype(np.float64)
 
 
 class Percentile(Histogram):
@@ -97,27 +104,37 @@ class Mse(Histogram):
     """The range of least squared error, ends shrunk in turn."""
 
     def range(self) -> tuple[float, float]:
-        return _search(self, super().range(), _squared_error)
+        return _search(*self.occupied(), super().range(), _squared_error)
 
 
 class Entropy(Histogram):
-    """The range whose int8 histogram diverges least (Kullback-Leibler) from the float one."""
+    """The range whose int8 histogram diverges least (Kullback-Leibler) from the float one,
+    among those whose squared error is not far above that of the full range."""
 
     def range(self) -> tuple[float, float]:
-        return _search(self, super().range(), _divergence)
+        full = super().range()
+        # int8 keeps zeros exactly, so a spike of them (Relu) has no say in the range.
+        centres, counts = self.occupied(_MERGE, zero=False)
+        limit = _WORSE * _squared_error(centres, counts, min(full[0], 0.0), max(full[1], 0.0))
+
+        def cost(centres: np.ndarray, counts: np.ndarray, low: float, high: float) -> float:
+            if _squared_error(centres, counts, low, high) > limit:
+                return np.inf
+            return _divergence(centres, counts, low, high)
+
+        return _search(centres, counts, full, cost)
 
 
 Cost = Callable[[np.ndarray, np.ndarray, float, float], float]
 
 
-def _search(seen: Histogram, full: tuple[float, float], cost: Cost) -> tuple[float, float]:
+def _search(
+    centres: np.ndarray, counts: np.ndarray, full: tuple[float, float], cost: Cost
+) -> tuple[float, float]:
     """Shrink the upper end, then the lower one, twice, to where the cost is least."""
     low, high = min(full[0], 0.0), max(full[1], 0.0)
-    if not seen.reach:
-        return low, high
-    centres, counts = seen.occupied()
     lows, highs = low * _SHRINK, high * _SHRINK
-    for _ in range(2):
+    for _ in range(2 if high > low else 0):
         high = _best(highs, [cost(centres, counts, low, h) for h in highs])
         low = _best(lows, [cost(centres, counts, lo, high) for lo in lows])
     return low, high
@@ -139,7 +156,9 @@ def _divergence(centres: np.ndarray, counts: np.ndarray, low: float, high: float
     """KL(P || Q): P the clipped distribution, Q the same after merging bins into int8 steps.
 
     Both are over the bins inside the range; what P has outside is piled on its end bins, which
-    Q does not know of: that is the price of clipping.
+    Q does not know of: that is the price of clipping. Counting noise alone makes a merged
+    histogram diverge by about (bins - steps) / 2N; that is taken off, or few samples would
+    always favour the narrowest range.
     """
     inside = (centres >= low) & (centres <= high)
     kept = counts[inside]
@@ -150,9 +169,11 @@ def _divergence(centres: np.ndarray, counts: np.ndarray, low: float, high: float
     clipped[0] += counts[:first].sum()
     clipped[-1] += counts[first + len(kept) :].sum()
     step = np.rint((centres[inside] - low) * (_LEVELS / (high - low))).astype(np.int64)
-    per_step = np.bincount(step, kept) / np.maximum(np.bincount(step), 1)
+    bins = np.bincount(step)
+    per_step = np.bincount(step, kept) / np.maximum(bins, 1)
     p, q = clipped / clipped.sum(), per_step[step] / kept.sum()
-    return float(np.sum(p * np.log(p / q)))
+    noise = (len(kept) - np.count_nonzero(bins)) / (2 * counts.sum())
+    return float(np.sum(p * np.log(p / q))) - noise
 
 
 OBSERVERS: dict[str, Callable[[], Observer]] = {

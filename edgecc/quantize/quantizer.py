@@ -8,7 +8,8 @@ import onnx_ir as ir
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
-from edgecc.quantize import calibration, is_qdq, observation, report
+from edgecc.errors import CheckFailed, QuantizationError
+from edgecc.quantize import calibration, check_quantized, is_qdq, observation, report
 from edgecc.quantize.assignment import Assignment, assign
 from edgecc.quantize.insertion import insert
 from edgecc.quantize.parameters import Parameters, from_range
@@ -24,7 +25,7 @@ def quantize(
 ) -> tuple[ir.Model, QuantReport]:
     """See `edgecc.quantize.quantize`."""
     if is_qdq(model):
-        return model, report.of_imported(model)
+        return _imported(model)
     assignment = assign(model)
     samples = calibration.read(source, model)
     ranges, kept, count = observation.observe(
@@ -36,6 +37,18 @@ def quantize(
     found = report.make(model, inserted, assignment, parameters, kept, config.observer, count)
     context.progress("quantize", found.summary())
     return inserted.model, found
+
+
+def _imported(model: ir.Model) -> tuple[ir.Model, QuantReport]:
+    try:
+        check_quantized(model)
+    except CheckFailed as error:
+        raise QuantizationError(
+            f"the model came quantized, but {error}",
+            where=model.graph.name,
+            advice="export it again, or quantize the float model here",
+        ) from error
+    return model, report.of_imported(model)
 
 
 def share_concats(assignment: Assignment, ranges: dict[str, tuple[float, float]]) -> None:

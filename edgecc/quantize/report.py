@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
@@ -162,13 +163,14 @@ def _worst(model: ir.Model, noise: Mapping[str, Noise]) -> tuple[str, float] | N
 def _weight_rows(model: ir.Model, weights: Mapping[str, Weights]) -> list[WeightRow]:
     rows = []
     for node in model.graph:
-        if node.name in weights:
-            found, noise = weights[node.name], Noise()
+        name = node.name or ""
+        if name in weights:
+            found, noise = weights[name], Noise()
             exact = constant(node.inputs[1])
             assert exact is not None
             noise.see(exact, found.dequantized())
             low, high = float(found.scale.min()), float(found.scale.max())
-            rows.append(WeightRow(node.name, len(found.scale), low, high, noise.db))
+            rows.append(WeightRow(name, len(found.scale), low, high, noise.db))
     return rows
 
 
@@ -180,22 +182,23 @@ def _macs_fraction(model: ir.Model, int8: set[str]) -> float:
 
 def _macs(node: ir.Node) -> int:
     """Multiply-accumulates of the operators that have weights; recurrent ones per weight."""
-    if len(node.inputs) < 2 or node.inputs[1] is None or node.inputs[1].shape is None:
-        return 0
-    shape = [int(d) for d in node.inputs[1].shape]
-    out, data = node.outputs[0].shape, node.inputs[0].shape  # type: ignore[union-attr]
-    if out is None or data is None or not shape:
-        return 0
+    data, weights = _shape(node, 0), _shape(node, 1)
+    out = [int(d) for d in node.outputs[0].shape or ()]  # type: ignore[arg-type]
     if node.op_type == "Conv":
-        return int(np.prod(out)) * int(np.prod(shape[1:]))
+        return math.prod(out) * math.prod(weights[1:])
     if node.op_type == "ConvTranspose":
-        return int(np.prod(data)) * int(np.prod(shape[1:]))
+        return math.prod(data) * math.prod(weights[1:])
     if node.op_type in ("Gemm", "MatMul"):
-        return int(np.prod(out)) * int(data[-1])
+        return math.prod(out) * data[-1]
     if node.op_type in ("LSTM", "GRU", "RNN"):
-        recurrent = [int(d) for d in node.inputs[2].shape or ()]  # type: ignore[union-attr]
-        return int(data[0]) * int(data[1]) * (int(np.prod(shape)) + int(np.prod(recurrent)))
+        return math.prod(data[:2]) * (math.prod(weights) + math.prod(_shape(node, 2)))
     return 0
+
+
+def _shape(node: ir.Node, index: int) -> list[int]:
+    value = node.inputs[index] if index < len(node.inputs) else None
+    shape = value.shape if value is not None else None
+    return [int(d) for d in shape or ()]  # type: ignore[arg-type]
 
 
 def of_imported(model: ir.Model) -> QuantReport:
