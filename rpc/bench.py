@@ -33,7 +33,7 @@ def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board:
     with open_transport(board, context.cache_dir) as transport:
         before, deployment = prepare(transport, bundle_files, manifest, context)
         with start(transport, deployment, bundle_files, manifest) as client:
-            golden.replay(client, vectors, board.name)
+            agreement = golden.replay(client, vectors, board.name)
             times = None if board.emulated else time_runs(client, count, warmup)
             step_ns = _profile(client, manifest, count) if profile and times else None
             peak = None if board.emulated else _peak_rss_bytes(client)
@@ -42,7 +42,7 @@ def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board:
                                                     context.cache_dir)
         counts = _count(transport, deployment, vectors[0], manifest, context)
     report = _report(board, manifest, before, after, deployment, len(vectors), times, counts,
-                     _steps(manifest, step_ns, count, counts), peak)
+                     _steps(manifest, step_ns, count, counts), peak, agreement)
     context.progress("measure", report.to_text().splitlines()[3])
     return report
 
@@ -166,7 +166,7 @@ def _steps(manifest: Mapping[str, Any], step_ns: list[int] | None, count: int,
 
 def _report(board: Board, manifest: Mapping[str, Any], before: BoardInfo, after: BoardInfo,
             deployment: Deployment, vectors: int, times: list[int] | None, counts: Counts,
-            steps: tuple[StepReport, ...], peak: int | None) -> Report:
+            steps: tuple[StepReport, ...], peak: int | None, agreement: str) -> Report:
     summary = statistics.summarize(times) if times else None
     hot = None if board.emulated else after.temperature_millicelsius
     figures: dict[str, Any] = {} if summary is None else {
@@ -177,6 +177,7 @@ def _report(board: Board, manifest: Mapping[str, Any], before: BoardInfo, after:
     return Report(
         board=board.name, target=manifest["target"], architecture=before.architecture,
         features=tuple(sorted(before.features)), golden="pass", vectors=vectors,
+        agreement=agreement,
         timing="emulated" if board.emulated else "measured",
         verdict=(statistics.verdict(summary, before, after) if summary
                  else "emulated: no latency is claimed"),

@@ -7,19 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from edgecc.errors import BoardError, BundleError
 from edgecc.rpc.runner_client import RunnerClient
 
+FLOAT_TOLERANCE = 1e-4
 PATH = re.compile(r"vectors/(\d{1,6})/(input|output)_(\d{1,3})\.bin")
 
 
 @dataclass(frozen=True)
 class Vector:
-    """One inference: bytes of every input and of every output."""
+    """One inference: bytes of every input and of every output, and the outputs' dtypes."""
 
     name: str
     inputs: tuple[bytes, ...]
     outputs: tuple[bytes, ...]
+    dtypes: tuple[str, ...]
 
 
 def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[Vector]:
@@ -29,8 +33,9 @@ def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[
     if not numbers:
         raise BundleError("has no golden vectors, so no answer can be verified",
                           where=str(manifest.get("name")), advice="compile it anew")
-    return [Vector(str(n), *(_ports(files, manifest, n, kind) for kind in ("input", "output")))
-            for n in numbers]
+    dtypes = tuple(port["dtype"] for port in manifest["outputs"])
+    return [Vector(str(n), *(_ports(files, manifest, n, kind) for kind in ("input", "output")),
+                   dtypes) for n in numbers]
 
 
 def _ports(files: Mapping[str, bytes], manifest: Mapping[str, Any], number: int,
@@ -56,13 +61,34 @@ def infer(client: RunnerClient, inputs: tuple[bytes, ...] | list[bytes],
     return [client.get_output(index, size) for index, size in enumerate(output_bytes)]
 
 
-def replay(client: RunnerClient, vectors: list[Vector], board: str) -> None:
-    """Raises BoardError at the first byte that differs: a wrong answer is never timed."""
+def replay(client: RunnerClient, vectors: list[Vector], board: str) -> str:
+    """How the answers agree: "identical" or "within 0.0001".
+
+    Raises BoardError at the first one that does not: a wrong answer is never timed.
+
+    Integers must be equal. Floats may differ by FLOAT_TOLERANCE of the largest expected value:
+    compilers may fuse a float multiply and add, which rounds once instead of twice.
+    """
+    identical = True
     for vector in vectors:
         answers = infer(client, vector.inputs, [len(data) for data in vector.outputs])
+        identical &= tuple(answers) == vector.outputs
         for index, (want, got) in enumerate(zip(vector.outputs, answers, strict=True)):
-            if want != got:
+            if not agrees(vector.dtypes[index], want, got):
                 raise _mismatch(vector, index, want, got, board)
+    return "identical" if identical else f"within {FLOAT_TOLERANCE}"
+
+
+def agrees(dtype: str, want: bytes, got: bytes) -> bool:
+    """Whether an answer is right: equal, or for floats within the tolerance."""
+    if want == got or not dtype.startswith("float") or len(want) != len(got):
+        return want == got
+    expected, found = (np.frombuffer(data, dtype).astype(np.float64) for data in (want, got))
+    if not np.array_equal(np.isfinite(expected), np.isfinite(found)):
+        return False
+    finite = np.isfinite(expected)
+    limit = FLOAT_TOLERANCE * np.abs(expected[finite]).max(initial=0.0)
+    return bool(np.abs(expected - found)[finite].max(initial=0.0) <= limit)
 
 
 def _mismatch(vector: Vector, index: int, want: bytes, got: bytes, board: str) -> BoardError:

@@ -51,6 +51,7 @@ class Report:
     peak_rss_bytes: int | None = None
     instructions: int | None = None
     instructions_reason: str | None = None
+    agreement: str = "identical"
     kernel: str | None = None
     governor: str | None = None
     temperature_celsius: float | None = None
@@ -68,7 +69,7 @@ class Report:
         lines = [
             f"board     {self.board}   {self.architecture} · {features} · bundle fits",
             f"upload    {self.uploaded_bytes:,} B sent · {self.reused_bytes:,} B already there",
-            f"golden    {self.vectors} of {self.vectors} vectors identical",
+            f"golden    {self.vectors} of {self.vectors} vectors {self.agreement}",
             f"time      {self._time()}",
         ]
         if self.peak_rss_bytes is not None:
