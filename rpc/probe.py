@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from edgecc.errors import BoardError, ToolchainError
+from edgecc.rpc.deploy import put_blob
 from edgecc.rpc.transport import Transport
 from edgecc.rpc.transport.base import read_all
 
@@ -58,9 +59,7 @@ def probe(transport: Transport, architecture: str, cache_dir: Path) -> BoardInfo
     """
     _check_uname(transport, architecture)
     binary = build_probe(architecture, cache_dir)
-    path = f"{transport.workdir}/probe-{hashlib.sha256(binary).hexdigest()[:16]}"
-    if transport.size(path) != len(binary):
-        transport.put(binary, path, executable=True)
+    path, _ = put_blob(transport, binary, executable=True)
     process = transport.run(transport.board.command([path]))
     try:
         out = read_all(process, ANSWER_BYTES)

@@ -169,8 +169,9 @@ class RunnerClient:
                           advice="`edgecc verify` checks the bundle; dmesg may tell why")
 
     def _said(self) -> str:
-        words = self._process.stderr().decode(errors="replace").strip()
-        return f"; it said: {words[-500:]}" if words else ""
+        words = self._process.stderr().decode(errors="replace").split("\n")
+        said = " / ".join(line.strip() for line in words if line.strip())
+        return f"; it said: {said[-500:]}" if said else ""
 
 
 def _exit_words(code: int) -> str:

@@ -62,7 +62,7 @@ class LocalProcess:
         """Waits until the pipe is ready, taking up what arrives on stderr meanwhile."""
         left = deadline - time.monotonic()
         if left <= 0:
-            raise BoardError(f"did not answer within {timeout_s:g} s", where=self._board.name,
+            raise BoardError(f"did not answer within {timeout_s:.3g} s", where=self._board.name,
                              advice="raise timeout_s of the board if the model is slow")
         with selectors.DefaultSelector() as selector:
             assert pipe is not None

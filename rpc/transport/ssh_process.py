@@ -59,7 +59,7 @@ class SshProcess:
         return data
 
     def _late(self, timeout_s: float) -> BoardError:
-        return BoardError(f"did not answer within {timeout_s:g} s", where=self._board.name,
+        return BoardError(f"did not answer within {timeout_s:.3g} s", where=self._board.name,
                           advice="raise timeout_s of the board if the model is slow")
 
     def _raise_if_dropped(self) -> None:

@@ -1,0 +1,180 @@
+"""bench and run_once on this machine, with a runner in Python; and what they refuse."""
+
+import json
+
+import pytest
+import rpc_fake_runner as fake
+
+from edgecc.context import Context
+from edgecc.errors import BoardError, BundleError, ToolchainError
+from edgecc.rpc import probe as probe_module
+from edgecc.rpc.bench import bench, run_once, time_runs
+from edgecc.rpc.boards import get_board
+from edgecc.rpc.probe import build_probe, compile_cached, parse_answer
+from edgecc.targets import host_cpu
+
+HOST = get_board("host")
+MANIFEST = fake.manifest(host_cpu.architecture())
+GOOD = {"architecture": "aarch64", "features": ["neon"], "cores": 4}
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory):
+    return Context(cache_dir=tmp_path_factory.mktemp("cache"))
+
+
+def run(context, manners=None, manifest=MANIFEST, board=HOST, files=None, **options):
+    files = files or fake.files(**(manners or {}))
+    return bench(files, manifest, board, context=context, count=20, warmup=3, **options)
+
+
+def test_a_report_has_the_names_others_rely_on(context):
+    report = run(context, profile=True)
+    value = json.loads(json.dumps(report.to_json()))
+    assert value["golden"] == "pass" and value["timing"] == "measured"
+    assert value["p50_us"] == value["p90_us"] == value["p99_us"] == 1.0
+    assert value["peak_rss_bytes"] == 4096
+    assert value["instructions"] is None and "emulated" in value["instructions_reason"]
+    assert [(s["name"], s["us"]) for s in value["steps"]] == [("first", 0.6), ("second", 0.4)]
+    assert {"board", "features", "uploaded_bytes", "reused_bytes", "spread", "count",
+            "verdict"} <= set(value)
+    text = report.to_text()
+    assert "golden    2 of 2 vectors identical" in text and "60.0%  int8_table" in text
+
+
+def test_the_second_upload_sends_nothing(context):
+    run(context)
+    again = run(context)
+    assert again.uploaded_bytes == 0 and again.reused_bytes > 3000
+
+
+def test_one_inference(context):
+    assert run_once(fake.files(), MANIFEST, HOST, [bytes(16)], context=context) == [b"\xff" * 16]
+
+
+def test_wrong_answers_are_never_timed(context):
+    with pytest.raises(BoardError) as caught:
+        run(context, {"GET_OUTPUT": "wrong", "RUN": "crash"})  # RUN would be noticed
+    assert str(caught.value).startswith(
+        "host: golden vector 0: output 0 differs in 1 of 16 bytes, first at byte 3: "
+        "expected 234, got 235; nothing was timed")
+
+
+@pytest.mark.parametrize(
+    ("hello", "message"),
+    [
+        ({"weights_crc32": 1}, "another weights than .*available CRC 00000001"),
+        ({"arena_bytes": 65}, "another arena than .*needed 64 B, available 65 B"),
+        ({"inputs": [{}, {}]}, "another number of inputs"),
+        ({"outputs": []}, "another number of outputs"),
+        ({"steps": ["first"]}, "another number of steps"),
+    ],
+)
+def test_the_runner_must_belong_to_the_bundle(context, hello, message):
+    with pytest.raises(BoardError, match=message):
+        run(context, {"hello": hello})
+
+
+def test_missing_features_are_named(context, monkeypatch):
+    monkeypatch.setitem(probe_module.FEATURES, host_cpu.architecture(),
+                        frozenset({"warp", "neon"}))
+    manifest = fake.manifest(host_cpu.architecture(), ["warp", "unprobed"])
+    with pytest.raises(BoardError, match="the board lacks warp, which bundle 'fake' uses"):
+        run(context, manifest=manifest)
+
+
+def test_another_architecture_is_told(context):
+    other = "riscv64" if host_cpu.architecture() != "riscv64" else "aarch64"
+    with pytest.raises(BoardError, match=f"the board is .*, the bundle is for {other}"):
+        run(context, manifest=fake.manifest(other))
+
+
+def test_an_unknown_architecture_is_told(context):
+    with pytest.raises(BoardError, match="cannot probe boards of architecture vax"):
+        build_probe("vax", context.cache_dir)
+
+
+@pytest.mark.parametrize("path", ["runner/runner", "weights.bin"])
+def test_a_bundle_without_a_part_is_refused(context, path):
+    files = fake.files()
+    del files[path]
+    with pytest.raises(BundleError, match=f"has no {path}"):
+        run(context, files=files)
+
+
+def test_vectors_must_be_there_and_whole(context):
+    with pytest.raises(BundleError, match="no golden vectors"):
+        run(context, files=fake.files(vectors=0))
+    files = fake.files()
+    files["vectors/1/output_0.bin"] = b"short"
+    with pytest.raises(BundleError, match="vectors/1/output_0.bin: .*needed 16 B, available 5 B"):
+        run(context, files=files)
+    del files["vectors/1/output_0.bin"]
+    with pytest.raises(BundleError, match="available nothing"):
+        run(context, files=files)
+
+
+def test_no_process_stays_after_an_error(context, tmp_path):
+    with pytest.raises(BoardError):
+        run(context, {"RUN": "crash"})
+    assert not processes_of(context)
+
+
+def processes_of(context):
+    """Command lines of processes that run files of this test's cache."""
+    from pathlib import Path
+
+    lines = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            lines.append(entry.read_bytes())
+        except OSError:
+            continue
+    return [line for line in lines if str(context.cache_dir).encode() in line]
+
+
+def test_long_runs_are_asked_for_in_portions():
+    class Slow:
+        asked = []
+
+        def run(self, count):
+            self.asked.append(count)
+            return [900_000_000] * count
+
+    assert len(time_runs(Slow(), 5, 4)) == 5
+    assert Slow.asked == [1, 2, 1, 2, 2, 1]
+
+
+def test_the_probe_says_what_this_machine_is(context):
+    from edgecc.rpc.transport import open_transport
+
+    with open_transport(HOST, context.cache_dir) as transport:
+        info = probe_module.probe(transport, host_cpu.architecture(), context.cache_dir)
+    testable = probe_module.FEATURES[info.architecture]
+    assert info.features & host_cpu.features() == host_cpu.features() & testable
+    assert info.cores == host_cpu.cores()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"hello", b"[]", b"[" * 5000, json.dumps(GOOD | {"cores": "4"}).encode(),
+     json.dumps(GOOD | {"features": [1]}).encode(), json.dumps(GOOD | {"kernel": 6}).encode()],
+)
+def test_nonsense_from_the_probe_is_refused(answer):
+    with pytest.raises(BoardError, match="the probe answered"):
+        parse_answer(answer, "desk")
+
+
+def test_the_probe_may_tell_more():
+    info = parse_answer(json.dumps(GOOD | {"governor": "performance", "clock_khz": 5}).encode(), "")
+    assert (info.governor, info.clock_khz, info.max_clock_khz) == ("performance", 5, None)
+
+
+def test_a_failing_compiler_is_quoted(tmp_path):
+    source = tmp_path / "x.c"
+    source.write_text("nonsense")
+    with pytest.raises(ToolchainError, match="x.c: false failed"):
+        compile_cached(["false"], source, tmp_path)
+    with pytest.raises(ToolchainError, match="cannot compile"):
+        compile_cached(["/no/such/compiler"], source, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.c"]

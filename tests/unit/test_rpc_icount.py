@@ -1,0 +1,70 @@
+"""Arithmetic of instruction counts: steady state, steps, and what does not repeat."""
+
+import dataclasses
+
+import pytest
+
+from edgecc.errors import BoardError
+from edgecc.rpc.icount import Tally, match_steps, parse_tally, steady_state
+
+TEXT = """total 1000
+runs 1
+own 20
+call 0 300 conv
+call 1 17 ?
+call 2 400 conv
+symbol 700 conv
+symbol 20 m_run
+"""
+ONE = parse_tally(TEXT)
+THREE = Tally(3000, 3, 60, (("conv", 900), ("?", 51), ("conv", 1200)),
+              {"conv": 2100, "m_run": 60})
+STEPS = ["conv", "memcpy", "conv"]
+
+
+def test_the_plug_ins_file_is_read():
+    assert ONE == Tally(1000, 1, 20, (("conv", 300), ("?", 17), ("conv", 400)),
+                        {"conv": 700, "m_run": 20})
+
+
+@pytest.mark.parametrize("text", ["", "total 1", "total x\nruns 1\nown 1", TEXT + "call 9 1 x",
+                                  TEXT + "what 1"])
+def test_nonsense_is_refused(text):
+    with pytest.raises(BoardError, match="instruction counter wrote nonsense"):
+        parse_tally(text)
+
+
+def test_steady_state_is_the_divided_difference():
+    counts = steady_state(ONE, THREE, THREE, STEPS)
+    assert (counts.total, counts.steps, counts.reason) == (1000, (300, 17, 400), None)
+    assert counts.symbols == {"conv": 700, "m_run": 20}
+
+
+def test_an_inlined_copy_has_no_figure_of_its_own():
+    few = dataclasses.replace(ONE, calls=(ONE.calls[0], ONE.calls[2]))
+    many = dataclasses.replace(THREE, calls=(THREE.calls[0], THREE.calls[2]))
+    assert match_steps(few, many, STEPS) == ((300, None, 400), None)
+
+
+def test_unrepeatable_processes_fall_back_to_the_run_function():
+    counts = steady_state(ONE, THREE, dataclasses.replace(THREE, total=3001), STEPS)
+    assert counts.total == 737 and "did not repeat" in counts.reason
+    counts = steady_state(dataclasses.replace(ONE, total=999), THREE, THREE, STEPS)
+    assert counts.total == 737
+
+
+def test_work_that_depends_on_data_has_no_figure():
+    other = dataclasses.replace(THREE, total=1, calls=(("conv", 901), *THREE.calls[1:]))
+    assert steady_state(ONE, THREE, other, STEPS).total is None
+    odd = dataclasses.replace(THREE, total=3001, own=61)
+    counts = steady_state(ONE, odd, odd, STEPS)
+    assert counts.total is None and "depends on its data" in counts.reason
+
+
+def test_steps_that_do_not_match_have_no_figures():
+    steps, reason = match_steps(ONE, THREE, ["conv", "softmax", "conv"])
+    assert steps == (300, 17, 400)  # a call without a symbol may be any
+    steps, reason = match_steps(ONE, THREE, ["softmax", "conv"])
+    assert steps == (None, None) and "call 1 went to ?" in reason
+    steps, reason = match_steps(dataclasses.replace(ONE, runs=0), THREE, STEPS)
+    assert steps == (None,) * 3 and "no symbol" in reason
