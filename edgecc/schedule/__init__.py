@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from edgecc.schedule.program import Program
     from edgecc.targets import Target
 
-__all__ = ["schedule"]
+__all__ = ["check_program", "schedule", "to_text"]
 
 
 def schedule(model: Any, target: Target, *, config: CompileConfig, context: Context) -> Program:
@@ -23,3 +23,17 @@ def schedule(model: Any, target: Target, *, config: CompileConfig, context: Cont
     from edgecc.schedule.driver import run
 
     return run(model, target, config, context)
+
+
+def check_program(program: Program) -> None:
+    """Judge a Program's structure. Raises CheckFailed."""
+    from edgecc.schedule.check import check_program as judge
+
+    judge(program)
+
+
+def to_text(program: Program) -> str:
+    """The Program as stable text."""
+    from edgecc.schedule.text import to_text as render
+
+    return render(program)

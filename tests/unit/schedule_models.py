@@ -11,7 +11,7 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.kernels import registry
 from edgecc.kernels.registry import KernelRecord
-from edgecc.schedule import schedule
+from edgecc.schedule import check_program, schedule
 from edgecc.schedule.interpret import from_port, interpret, to_port
 from edgecc.targets.null import NULL
 
@@ -104,8 +104,10 @@ class Qdq:
 
 
 def program_of(proto, target=NULL, **config):
-    return schedule(ir.from_proto(proto), target, config=CompileConfig(**config),
-                    context=Context())
+    program = schedule(ir.from_proto(proto), target, config=CompileConfig(**config),
+                       context=Context())
+    check_program(program)
+    return program
 
 
 def run_ours(program, feeds, real=True):
