@@ -25,7 +25,11 @@ def _host() -> Target:
         cores=host_cpu.cores(),
         memories=(Region("ram", 1 << 32),),
         toolchain=Toolchain("zig", ("zig", "cc", "-target", f"{architecture}-linux-musl")),
-        source={"features": "/proc/cpuinfo", "memories": "an allowance, not a reading"},
+        source={
+            "cores": "the cores this process may run on",
+            "features": "/proc/cpuinfo",
+            "memories": "an allowance, not a reading",
+        },
     )
 
 

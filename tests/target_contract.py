@@ -1,0 +1,115 @@
+"""What every target must hold to, as a list of findings: the contract of targets/README.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from edgecc.kernels.registry import all_kernels
+from edgecc.rpc.boards import built_in_boards
+from edgecc.rpc.probe import FEATURES
+from edgecc.targets import Region, Target
+
+NUMBERS = ("cores", "clock_hz", "int8_macs_per_cycle", "memories")
+HOLDS = {"arena", "weights"}
+TOOLCHAINS = {"zig", "gcc", "clang", "none"}
+RUNNERS = {"linux", "none"}
+DTYPES = {"int8", "int16", "float16", "float32"}
+LAYOUTS = {"NHWC", "NCHW", "NCHWc8", "NC1HWC0"}
+DEFAULTS = {field.name: field.default for field in fields(Target)}
+
+
+def findings(target: Target) -> list[str]:
+    """Everything that is wrong with `target`; empty when it keeps the contract."""
+    rules = (naming, sources, memories, features, toolchain, running, words)
+    return [f"{target.name}: {finding}" for rule in rules for finding in rule(target)]
+
+
+def naming(target: Target) -> Iterator[str]:
+    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", target.name):
+        yield "the name is not lower-case words joined by '-'"
+    if not target.description:
+        yield "there is no description"
+    if not target.triple.startswith(f"{target.architecture}-"):
+        yield f"triple {target.triple} is not of architecture {target.architecture}"
+
+
+def sources(target: Target) -> Iterator[str]:
+    known = {field.name for field in fields(Target)}
+    for name in NUMBERS:
+        if getattr(target, name) != DEFAULTS[name] and not target.source.get(name):
+            yield f"{name} has no source"
+    if target.features and not target.source.get("features"):
+        yield "features have no source"
+    for name in target.source:
+        if name not in known:
+            yield f"source names {name}, which is no field"
+
+
+def memories(target: Target) -> Iterator[str]:
+    names = [region.name for region in target.memories]
+    if len(names) != len(set(names)):
+        yield "two memories have the same name"
+    for region in target.memories:
+        yield from region_findings(region)
+
+
+def region_findings(region: Region) -> Iterator[str]:
+    if region.size_bytes <= 0:
+        yield f"memory {region.name} has no bytes"
+    if region.align_bytes < 1 or region.align_bytes & (region.align_bytes - 1):
+        yield f"memory {region.name}: align_bytes is not a power of two"
+    if not set(region.may_hold) <= HOLDS:
+        yield f"memory {region.name} may hold {sorted(set(region.may_hold) - HOLDS)}"
+
+
+def features(target: Target) -> Iterator[str]:
+    asked = {feature for kernel in all_kernels() for feature in kernel.requires}
+    unknown = target.features - FEATURES.get(target.architecture, frozenset()) - asked
+    if unknown:
+        yield f"no kernel and no probe knows the features {sorted(unknown)}"
+    names = {kernel.name for kernel in all_kernels()}
+    if target.kernels is not None and not set(target.kernels) <= names:
+        yield f"no such kernels: {sorted(set(target.kernels) - names)}"
+
+
+def toolchain(target: Target) -> Iterator[str]:
+    kind, argv = target.toolchain.kind, target.toolchain.argv
+    if kind not in TOOLCHAINS:
+        yield f"toolchain kind {kind!r} is not one of {sorted(TOOLCHAINS)}"
+    if (kind == "none") != (not argv):
+        yield "a toolchain has an argv exactly when its kind is not none"
+    if not all(isinstance(word, str) and word for word in (*argv, *target.toolchain.flags)):
+        yield "toolchain argv and flags are not all words"
+    if kind == "zig" and not (argv[:3] == ("zig", "cc", "-target")
+                              and argv[3:4] and argv[3].startswith(f"{target.architecture}-")):
+        yield "a zig toolchain is (zig, cc, -target, <architecture>-...)"
+
+
+def running(target: Target) -> Iterator[str]:
+    if target.runner not in RUNNERS:
+        yield f"runner {target.runner!r} is not one of {sorted(RUNNERS)}"
+    if target.runner == "linux" and target.toolchain.kind == "none":
+        yield "a runner needs a toolchain to link it"
+    board = built_in_boards().get(f"emulated-{target.name}")
+    if target.emulator and (board is None or board.emulator != target.emulator):
+        yield "there is no built-in emulated board with its emulator"
+    if target.emulator and not target.emulator[0].startswith("qemu-"):
+        yield f"{target.emulator[0]} is not QEMU"
+
+
+def words(target: Target) -> Iterator[str]:
+    if not set(target.dtypes) <= DTYPES or not target.dtypes:
+        yield f"dtypes {target.dtypes} are not among {sorted(DTYPES)}"
+    if target.preferred_layout not in LAYOUTS:
+        yield f"layout {target.preferred_layout} is not one of {sorted(LAYOUTS)}"
+    for name, value in numbers(target):
+        if value is not None and value <= 0:
+            yield f"{name} is not positive"
+
+
+def numbers(target: Target) -> Iterator[tuple[str, Any]]:
+    for name in ("cores", "clock_hz", "int8_macs_per_cycle"):
+        yield name, getattr(target, name)
