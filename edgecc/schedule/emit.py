@@ -271,7 +271,7 @@ def _lookup(work: _Emitting, op: Lookup) -> Call:
 
 def _quantize(work: _Emitting, op: Quantize) -> Call:
     y = work.tensor(op.output)
-    return _elementwise(work, y.name, specs.Quantize("float32", y.size), _scale(y))
+    return _elementwise(work, y.name, specs.Quantize("int8", y.size), _scale(y))
 
 
 def _dequantize(work: _Emitting, op: Dequantize) -> Call:
