@@ -9,6 +9,7 @@ from memory_programs import chain, kernel, network, program, vector
 
 from edgecc.errors import CheckFailed
 from edgecc.memory import MemoryPlan, Placement, check_plan, plan
+from edgecc.memory.lifetimes import timeline
 from edgecc.schedule.program import Branch, Copy, InPlace, Loop, Npu, View
 from edgecc.targets import get_target
 
@@ -57,11 +58,12 @@ def windows(draw, buffer, size):
     return View(buffer, "int8", ((count + 1) // 2,), "N", first, (2,))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(programs())
 def test_every_plan_of_a_random_program_passes(made):
     result = plan([made], NULL)
     check_plan([made], result)
+    assert result.arena_bytes >= timeline([made]).problem().aligned_bound_bytes
     assert result.arena_bytes >= result.lower_bound_bytes
 
 
@@ -82,7 +84,7 @@ def test_in_place_never_costs_memory_at_the_bound(made):
     assert plan([made], NULL).lower_bound_bytes <= plan([without], NULL).lower_bound_bytes
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(programs(), st.data())
 def test_two_buffers_alive_at_once_at_one_place_are_caught(made, data):
     made = replace(made, entries=tuple(
