@@ -43,7 +43,7 @@ def load(
     _tidy(model, names)
     shapes.infer(model)
     shapes.require_fixed(model)
-    oracle.check_runs(ir.to_proto(model), name)
+    oracle.check_runs(model, name)
     context.progress("load", _summary(model, name))
     return model
 

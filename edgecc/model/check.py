@@ -16,7 +16,14 @@ def check_model(model: ir.Model) -> None:
 
     Raises: CheckFailed.
     """
-    proto = ir.to_proto(model)
+    check_proto(ir.to_proto(model))
+
+
+def check_proto(proto: onnx.ModelProto) -> None:
+    """The same of a protobuf.
+
+    Raises: CheckFailed.
+    """
     if proto.functions:
         raise CheckFailed(f"function {proto.functions[0].name} was not inlined")
     _check_node_names(proto.graph, set())
@@ -61,8 +68,8 @@ def _check_order(graph: onnx.GraphProto, outer: frozenset[str]) -> None:
 
 
 def _define(name: str, defined: set[str]) -> None:
-    if not name or name in defined:
-        raise CheckFailed(f"value {name!r} is defined twice" if name else "a value has no name")
+    if name in defined:
+        raise CheckFailed(f"value {name} is defined twice")
     defined.add(name)
 
 
@@ -84,6 +91,7 @@ def _check_initializers(graph: onnx.GraphProto) -> None:
     for tensor in graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
             raise CheckFailed(f"the data of {tensor.name} are outside the model")
-        array = onnx.numpy_helper.to_array(tensor)
-        if array.shape != tuple(tensor.dims):
-            raise CheckFailed(f"the data of {tensor.name} do not have its shape")
+        try:
+            onnx.numpy_helper.to_array(tensor)
+        except ValueError as error:
+            raise CheckFailed(f"the data of {tensor.name} do not have its shape") from error

@@ -1,15 +1,15 @@
 """Convolutions and matrix products in one spelling each.
 
-Gemm: alpha = beta = 1, transA = 0, transB = 1, constant weights (n, k), bias (n,).
+Gemm: alpha = beta = 1, transA = 0, transB = 1, constant weights (n, k), bias (n,) or none.
 MatMul of a matrix by a constant matrix is a Gemm. A constant Add or Mul per output channel that
 follows a Conv or Gemm goes into its constants; Sub and Div by a constant become Add and Mul.
-onnxscript has rules for scalars and for
-MatMul + Add; these are the rest.
+onnxscript has rules for scalars and for MatMul + Add; these are the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -33,43 +33,57 @@ def _gemm(graph: ir.Graph, node: ir.Node) -> bool:
     weights = constant(node.inputs[1])
     if weights is None or weights.dtype != np.float32 or attribute(node, "transA", 0):
         return False
-    bias = _gemm_bias(node, weights)
-    if bias is None or _is_canonical(node):
-        return False
     stored = weights if attribute(node, "transB", 0) else weights.T
+    if _is_canonical(node) or not _has_row_bias(node, len(stored)):
+        return False
     scaled = stored * np.float32(attribute(node, "alpha", 1.0))
-    _put_gemm(graph, node, np.ascontiguousarray(scaled), bias)
+    _put(graph, node, "Gemm", node.inputs[0], scaled, _row_bias(node, len(stored)), {"transB": 1})
     return True
 
 
 def _is_canonical(node: ir.Node) -> bool:
     factors = attribute(node, "alpha", 1.0), attribute(node, "beta", 1.0)
-    bias = node.inputs[2] if len(node.inputs) > 2 else None
-    flat = bias is not None and bias.shape is not None and len(bias.shape) == 1
+    bias = _bias_input(node)
+    flat = bias is None or (bias.shape is not None and len(bias.shape) == 1)
     return attribute(node, "transB", 0) == 1 and factors == (1.0, 1.0) and flat
 
 
-def _gemm_bias(node: ir.Node, weights: np.ndarray) -> np.ndarray | None:
-    """The bias as (n,), or None if it is no constant or differs between rows."""
-    n = weights.shape[0 if attribute(node, "transB", 0) else 1]
-    if len(node.inputs) < 3 or node.inputs[2] is None:
-        return np.zeros(n, np.float32)
-    value = constant(node.inputs[2])
-    if value is None or value.size not in (1, n) or value.shape[-1:] not in ((), (1,), (n,)):
-        return None
-    if value.size == n and n > 1 and value.shape[-1:] != (n,):
-        return None
-    flat = np.broadcast_to(value.reshape(-1), (n,)).astype(np.float32)
-    return flat * np.float32(attribute(node, "beta", 1.0))
+def _bias_input(node: ir.Node) -> ir.Value | None:
+    return node.inputs[2] if len(node.inputs) > 2 else None
 
 
-def _put_gemm(graph: ir.Graph, node: ir.Node, weights: np.ndarray, bias: np.ndarray) -> None:
-    inputs = [
-        node.inputs[0],
-        initializer(graph, f"{node.name}_weights", weights),
-        initializer(graph, f"{node.name}_bias", bias),
-    ]
-    replace(node, "Gemm", inputs, {"transB": 1})
+def _has_row_bias(node: ir.Node, n: int) -> bool:
+    """Whether the bias is absent, or a constant that is the same for all rows."""
+    if _bias_input(node) is None:
+        return True
+    value = constant(_bias_input(node))
+    if value is None or value.dtype != np.float32:
+        return False
+    return value.size == 1 or (value.size == n and value.shape[-1] == n)
+
+
+def _row_bias(node: ir.Node, n: int) -> np.ndarray | None:
+    value = constant(_bias_input(node))
+    if value is None:
+        return None
+    return np.broadcast_to(value.reshape(-1), (n,)) * np.float32(attribute(node, "beta", 1.0))
+
+
+def _put(
+    graph: ir.Graph,
+    node: ir.Node,
+    op_type: str,
+    source: ir.Value | None,
+    weights: np.ndarray,
+    bias: np.ndarray | None,
+    attributes: Mapping[str, Any],
+) -> None:
+    """A linear node in the place of `node`; its constants are named after what it computes."""
+    base = node.outputs[0].name
+    inputs = [source, initializer(graph, f"{base}_weights", weights.astype(np.float32))]
+    if bias is not None and bias.any():
+        inputs.append(initializer(graph, f"{base}_bias", bias.astype(np.float32)))
+    replace(node, op_type, inputs, attributes)
 
 
 def _matmul(graph: ir.Graph, node: ir.Node) -> bool:
@@ -78,8 +92,7 @@ def _matmul(graph: ir.Graph, node: ir.Node) -> bool:
         return False
     if weights is None or weights.ndim != 2 or weights.dtype != np.float32:
         return False
-    bias = np.zeros(weights.shape[1], np.float32)
-    _put_gemm(graph, node, np.ascontiguousarray(weights.T), bias)
+    _put(graph, node, "Gemm", left, weights.T, None, {"transB": 1})
     return True
 
 
@@ -103,7 +116,7 @@ def _as_commutative(
         turned = np.asarray(turn(value), np.float32)
     if not np.isfinite(turned).all():
         return False
-    other = initializer(graph, f"{node.name}_constant", turned)
+    other = initializer(graph, f"{node.outputs[0].name}_constant", turned)
     replace(node, op_type, [node.inputs[0], other])
     return True
 
@@ -158,13 +171,8 @@ def _put_affine(graph: ir.Graph, producer: ir.Node, node: ir.Node, value: np.nda
         bias = bias * value
     else:
         bias = bias + value
-    inputs = [
-        producer.inputs[0],
-        initializer(graph, f"{node.name}_weights", weights),
-        initializer(graph, f"{node.name}_bias", bias),
-    ]
-    attributes = {k: v for k, v in producer.attributes.items()}
-    replace(node, producer.op_type, inputs, attributes)
+    source, attributes = producer.inputs[0], dict(producer.attributes)
+    _put(graph, node, producer.op_type, source, weights, bias, attributes)
     graph.remove(producer, safe=True)
 
 

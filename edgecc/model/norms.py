@@ -45,8 +45,8 @@ def _to_depthwise(graph: ir.Graph, node: ir.Node) -> bool:
     bias = (beta - mean * factor).astype(np.float32)
     inputs = [
         value,
-        initializer(graph, f"{node.name}_weights", weights),
-        initializer(graph, f"{node.name}_bias", bias),
+        initializer(graph, f"{node.outputs[0].name}_weights", weights),
+        initializer(graph, f"{node.outputs[0].name}_bias", bias),
     ]
     kernel = [1] * (len(value.shape) - 2)
     replace(node, "Conv", inputs, {"group": len(bias), "kernel_shape": kernel})

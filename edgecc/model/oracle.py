@@ -53,7 +53,7 @@ def with_outputs(model: ir.Model, names: Sequence[str]) -> onnx.ModelProto:
     return proto
 
 
-def check_runs(proto: onnx.ModelProto, name: str) -> None:
+def check_loads(proto: onnx.ModelProto, name: str) -> None:
     """ONNX Runtime must accept the model.
 
     Raises: UnsupportedModel with ONNX Runtime's own finding.
@@ -61,5 +61,28 @@ def check_runs(proto: onnx.ModelProto, name: str) -> None:
     try:
         session(proto, optimize=False)
     except Exception as error:  # onnxruntime has one class per status code, with no common base
-        text = " ".join(str(error).split())
-        raise UnsupportedModel(f"ONNX Runtime refuses it: {text[:400]}", where=name) from error
+        raise UnsupportedModel(f"ONNX Runtime refuses it: {_told(error)}", where=name) from error
+
+
+def check_runs(model: ir.Model, name: str) -> None:
+    """The model must run, here on zeros: shape inference does not see every contradiction.
+
+    Raises: UnsupportedModel with ONNX Runtime's own finding.
+    """
+    feeds = {
+        v.name or "": np.zeros(v.shape.numpy(), v.dtype.numpy())
+        for v in model.graph.inputs
+        if v.shape is not None and v.dtype is not None
+    }
+    try:
+        run(model, feeds)
+    except Exception as error:
+        raise UnsupportedModel(
+            f"ONNX Runtime cannot run it: {_told(error)}",
+            where=name,
+            advice="check the shapes given with --shape",
+        ) from error
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(error).split())[:400]

@@ -28,7 +28,7 @@ def read(source: str | Path | onnx.ModelProto | ir.Model) -> tuple[onnx.ModelPro
             "holds no ONNX graph with outputs", where=name, advice="check that the file is whole"
         )
     check_operators(proto, name)
-    oracle.check_runs(proto, name)
+    oracle.check_loads(proto, name)
     return proto, name
 
 
