@@ -26,7 +26,7 @@ def requantize(acc: np.ndarray, scale, zero_point: int, lo: int = -128, hi: int 
 
 def saturate(real: np.ndarray, zero_point: int, lo: int = -128, hi: int = 127) -> np.ndarray:
     """int8 of clamp(rint(real) + zero_point, lo, hi), for float32 of any size."""
-    rounded = np.clip(np.rint(real), -(2.0**30), 2.0**30).astype(np.int64)
+    rounded = np.clip(np.nan_to_num(np.rint(real)), -(2.0**30), 2.0**30).astype(np.int64)
     return np.clip(rounded + int(zero_point), int(lo), int(hi)).astype(np.int8)
 
 

@@ -110,22 +110,46 @@ def _output(work: _Arranging, name: str) -> str:
 def _input_layout(graph: Graph, name: str) -> Layout:
     """What the first reader with a preference wants, if a permutation of axes gives it."""
     shape = graph.tensors[name].shape
-    wanted = _demand(graph, name, set())
-    if wanted is None or lay.axis_order(wanted, shape) is None:
-        return row_major(shape)
-    return wanted
+    for wish in (_image_wish, _tail_wish):
+        wanted = _demand(graph, name, wish, set())
+        if wanted is not None and lay.axis_order(wanted, shape) is not None:
+            return wanted
+    return row_major(shape)
 
 
-def _demand(graph: Graph, name: str, seen: set[str]) -> Layout | None:
+def _image_wish(graph: Graph, op: Op, name: str) -> Layout | None:
+    return lay.channels_last(graph.tensors[name].shape) if isinstance(op, IMAGES) else None
+
+
+def _tail_wish(graph: Graph, op: Op, name: str) -> Layout | None:
+    """Broadcast and softmax axes last."""
+    shape = graph.tensors[name].shape
+    if isinstance(op, Softmax):
+        return lay.with_tail(shape, (op.axis,))
+    if isinstance(op, Affine) and name == op.inputs[0]:
+        return lay.with_tail(shape, operand_axes(shape, operand_shape(op)))
+    if isinstance(op, Binary) and name == op.inputs[0]:
+        other = graph.tensors[op.inputs[1]]
+        if other.size != graph.tensors[name].size:
+            return lay.with_tail(shape, operand_axes(shape, other.shape))
+    return None
+
+
+Wish = Callable[[Graph, Op, str], Layout | None]
+
+
+def _demand(graph: Graph, name: str, wish: Wish, seen: set[str]) -> Layout | None:
+    """The first wish among the readers of a tensor, and of what is made from it in place."""
     shape = graph.tensors[name].shape
     seen.add(name)
     for op in graph.uses[name]:
-        if isinstance(op, IMAGES):
-            return lay.channels_last(shape)
-        if op.output in seen or isinstance(op, Dense | Softmax):
+        wanted = wish(graph, op, name)
+        if wanted is not None:
+            return wanted
+        if op.output in seen or isinstance(op, (*IMAGES, Dense, Softmax)):
             continue
         out = graph.tensors[op.output]
-        found = _demand(graph, op.output, seen)
+        found = _demand(graph, op.output, wish, seen)
         if found is not None and isinstance(op, Transpose):
             found = lay.transposed(found, out.shape, np.argsort(op.permutation).tolist())
         elif found is not None and isinstance(op, Concat):

@@ -86,7 +86,7 @@ class Qdq:
         limits = (low, 128) if dtype == np.int8 else (0, 256)
         w = self.random.integers(*limits, shape).astype(dtype)
         count = shape[axis] if per_channel else None
-        scale = self.random.uniform(0.001, 0.02, count).astype(np.float32)
+        scale = np.asarray(self.random.uniform(0.001, 0.02, count), np.float32)
         zero = np.full(scale.shape, 0 if zero is None else zero, dtype)
         out = self.add("DequantizeLinear", [self.constant(w), self.constant(scale),
                                             self.constant(zero)],
