@@ -4,17 +4,18 @@ and a codec of the runner protocol, for the tests of link."""
 from __future__ import annotations
 
 import dataclasses
+import io
 import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from edgecc.config import CompileConfig
-from edgecc.context import Context
 from edgecc.link.toolchain import driver_for
 from edgecc.lower.objects import Argument, Call, Objects
 from edgecc.lower.run_function import prefix_of
 from edgecc.memory.plan import MemoryPlan, Placement
+from edgecc.rpc.protocol import Type, encode, encode_u32, read_frame
 from edgecc.schedule.program import Buffer, Entry, Port, Program, Quantization, View
 
 SIZE = 64
@@ -29,7 +30,7 @@ KERNELS = {
     "spill": "int32_t i; (void)args; (void)begin; (void)w;"
              "for (i = 0; i < 64; i++) y[i] = x[i]; y[64 + end] = 1;",
     "spoil": "int32_t i; (void)args; (void)begin; (void)end; (void)w;"
-             "for (i = 0; i < 64; i++) y[i] = x[i]; x[-1] = 1;",
+             "for (i = 0; i < 64; i++) y[i] = x[i]; y[-1] = 1;",
 }
 
 
@@ -49,8 +50,9 @@ class Fake:
     plan: MemoryPlan
     objects: Objects
 
-    def replace_plan(self, **changes) -> Fake:
-        return dataclasses.replace(self, plan=dataclasses.replace(self.plan, **changes))
+    def change(self, field: str, **changes) -> Fake:
+        value = dataclasses.replace(getattr(self, field), **changes)
+        return dataclasses.replace(self, **{field: value})
 
 
 def kernel_source(prefix: str, kind: str) -> str:
@@ -102,18 +104,19 @@ def unpack_bundle(files: dict[str, bytes], folder: Path) -> Path:
     return folder
 
 
-def frame(kind: int, payload: bytes = b"", status: int = 0, reserved: int = 0) -> bytes:
-    return struct.pack("<4sBBHI", b"ECC1", kind, status, reserved, len(payload)) + payload
+def malformed(kind: int, payload: bytes = b"", *, magic=b"ECC1", status=0, reserved=0,
+              length=None) -> bytes:
+    """A frame with something wrong that `encode` would not write."""
+    size = len(payload) if length is None else length
+    return struct.pack("<4sBBHI", magic, kind, status, reserved, size) + payload
 
 
 def frames(data: bytes) -> list[tuple[int, int, bytes]]:
     """(type, status, payload) of each answer."""
-    found = []
-    while data:
-        magic, kind, status, reserved, length = struct.unpack_from("<4sBBHI", data)
-        assert magic == b"ECC1" and reserved == 0 and len(data) >= 12 + length
-        found.append((kind, status, data[12 : 12 + length]))
-        data = data[12 + length :]
+    stream, found = io.BytesIO(data), []
+    while stream.tell() < len(data):
+        answer = read_frame(stream.read, 1 << 20, "runner")
+        found.append((answer.type, answer.status, answer.payload))
     return found
 
 
@@ -124,3 +127,12 @@ def talk(folder: Path, sent: bytes, *options: str, emulator: tuple[str, ...] = (
         input=sent, capture_output=True, timeout=60, check=False)
     assert done.returncode == code, (done.returncode, done.stderr.decode())
     return frames(done.stdout), done.stderr.decode()
+
+
+def infer(folder: Path, data: bytes, emulator: tuple[str, ...] = ()) -> bytes:
+    """Output of one run by the runner."""
+    sent = (encode_u32(Type.SET_INPUT, 0, data) + encode_u32(Type.RUN, 1)
+            + encode_u32(Type.GET_OUTPUT, 0) + encode(Type.QUIT))
+    answers, said = talk(folder, sent, emulator=emulator)
+    assert [a[:2] for a in answers] == [(2, 0), (3, 0), (5, 0), (9, 0)] and said == ""
+    return answers[2][2]

@@ -118,7 +118,8 @@ def _needed(file: _Reader, sections: list[_Section]) -> Iterator[str]:
 
 
 def _symbols(file: _Reader, sections: list[_Section]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    defined, undefined = set(), set()
+    defined: set[str] = set()
+    undefined: set[str] = set()
     for section in (s for s in sections if s.type in (SHT_SYMTAB, SHT_DYNSYM)):
         strings = _strings(file, sections, section)
         for at in file.entries(section, 24 if file.wide else 16):

@@ -63,8 +63,10 @@ def check_kernels(objects: Objects, target: Target) -> None:
                 needed=f"relocatable {target.architecture}", available=f"{elf.kind} {elf.machine}",
             )
         if missing := sorted(set(elf.undefined_symbols) - known):
-            raise ToolchainError(f"the kernel calls {', '.join(missing)}", where=name,
-                                 available=", ".join(sorted(FROM_LIBC)))
+            raise ToolchainError(
+                "the kernel calls what a kernel may not", where=name,
+                needed=", ".join(missing), available=", ".join(sorted(FROM_LIBC)),
+            )
 
 
 def _model_object(driver: Driver, facts: Facts, texts: dict[str, str], objects: Objects) -> bytes:

@@ -229,12 +229,11 @@ static void start(const char *weights_path, size_t arena_bytes) {
   struct text text = {0, {0}};
   if (code == 0) return;
   add(&text, model->error(code));
-  add(&text, ": ");
-  add(&text, model->arena_macro);
-  add(&text, " needed ");
+  add(&text, " (needed ");
   add_number(&text, model->arena_bytes);
   add(&text, " bytes, available ");
   add_number(&text, arena_bytes);
+  add(&text, " bytes)");
   die(EXIT_ARENA, &text);
 }
 
