@@ -34,8 +34,8 @@ def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[
         raise BundleError("has no golden vectors, so no answer can be verified",
                           where=str(manifest.get("name")), advice="compile it anew")
     dtypes = tuple(port["dtype"] for port in manifest["outputs"])
-    return [Vector(str(n), *(_ports(files, manifest, n, kind) for kind in ("input", "output")),
-                   dtypes) for n in numbers]
+    return [Vector(str(number), _ports(files, manifest, number, "input"),
+                   _ports(files, manifest, number, "output")) for number in numbers]
 
 
 def _ports(files: Mapping[str, bytes], manifest: Mapping[str, Any], number: int,

@@ -10,13 +10,15 @@ import struct
 import sys
 import time
 import zlib
+from pathlib import Path
 
 SIZE = 16
 STEPS = ["first", "second"]
 
 
 def main() -> None:
-    weights = open(sys.argv[1], "rb").read()
+    with open(sys.argv[1], "rb") as file:
+        weights = file.read()
     manners = json.loads(weights).get("misbehave", {})
     data = bytes(SIZE)
     sys.stderr.write("runner starts\n")
@@ -95,7 +97,7 @@ def misbehave(how, out, status):
 
 def runner() -> bytes:
     """This file as an executable."""
-    source = open(__file__, "rb").read()
+    source = Path(__file__).read_bytes()
     return f"#!{sys.executable} -IS\n".encode() + source
 
 

@@ -6,7 +6,6 @@ on trust. A server that refuses a second channel on a connection gets a new conn
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import logging
 import shlex
@@ -18,6 +17,7 @@ import paramiko
 
 from edgecc.errors import BoardError
 from edgecc.rpc.board import Board
+from edgecc.rpc.transport import host_key
 from edgecc.rpc.transport.base import read_all
 from edgecc.rpc.transport.ssh_files import Files, SftpFiles, ShellFiles, Upload
 from edgecc.rpc.transport.ssh_process import SshProcess
@@ -49,7 +49,6 @@ class SshTransport:
         self.board = board
         self.workdir = board.workdir or ".cache/edgecc"
         self._clients = [connect(board)]
-        self._one_channel = False  # what the server allows per connection, once we know
         self._processes: list[SshProcess] = []
         self._file_access: Files | None = None
 
@@ -70,25 +69,35 @@ class SshTransport:
 
     def _channel(self) -> tuple[paramiko.Channel, Callable[[], None]]:
         """A new channel, and what to call when it is done with."""
-        if not self._one_channel:
-            try:
-                channel = self._clients[0].get_transport().open_session(
-                    timeout=self.board.timeout_s)
-                return channel, channel.close
-            except paramiko.ChannelException:
-                self._one_channel = True
-            except (paramiko.SSHException, OSError, EOFError, AttributeError) as error:
-                raise self._dropped("before a program was started", error) from error
-        return self._channel_of_its_own()
+        try:
+            channel = self._open_session(self._clients[0])
+            return channel, channel.close
+        except paramiko.ChannelException:  # busy, and the server allows one per connection
+            return self._channel_of_its_own()
+
+    def _open_session(self, client: paramiko.SSHClient) -> paramiko.Channel:
+        transport = client.get_transport()
+        try:
+            if transport is None:
+                raise EOFError("closed")
+            return transport.open_session(timeout=self.board.timeout_s)
+        except paramiko.ChannelException:
+            raise
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            raise self._dropped("before a program was started", error) from error
 
     def _channel_of_its_own(self) -> tuple[paramiko.Channel, Callable[[], None]]:
         client = connect(self.board)
         self._clients.append(client)
         try:
-            channel = client.get_transport().open_session(timeout=self.board.timeout_s)
-        except (paramiko.SSHException, OSError, EOFError, AttributeError) as error:
+            channel = self._open_session(client)
+        except BoardError:
             self._hang_up(client)
-            raise self._dropped("before a program was started", error) from error
+            raise
+        except paramiko.ChannelException as error:
+            self._hang_up(client)
+            raise BoardError(f"the server opens no session: {error}", where=self.board.name,
+                             advice="check the login shell and the limits of the user") from error
         return channel, lambda: self._hang_up(client)
 
     def _hang_up(self, client: paramiko.SSHClient) -> None:
@@ -262,17 +271,11 @@ def _key_of(board: Board) -> str | None:
 
 def _connect_error(board: Board, error: Exception) -> BoardError:
     address = f"{board.host}:{board.port}"
-    known = board.known_hosts or "~/.ssh/known_hosts"
-    scan = f"ssh-keyscan -p {board.port} {board.host} >> {known}"
     match error:
         case UnknownHostKey():
-            what = f"{address} shows an unknown host key, {fingerprint(error.key)}"
-            advice = f"if the board's console shows the same fingerprint, run: {scan}"
+            what, advice = host_key.unknown(board, error.key)
         case paramiko.BadHostKeyException():
-            what = (f"{address} shows another host key than before: {fingerprint(error.key)}, "
-                    f"known is {fingerprint(error.expected_key)}")
-            advice = ("someone may be listening in; if the board was set up anew, remove the old "
-                      f"line (ssh-keygen -R '[{board.host}]:{board.port}') and run: {scan}")
+            what, advice = host_key.changed(board, error.key, error.expected_key)
         case paramiko.PasswordRequiredException():
             what, advice = f"key {board.key or ''} has a passphrase", "add it to ssh-agent"
         case paramiko.AuthenticationException():
@@ -289,9 +292,3 @@ def _connect_error(board: Board, error: Exception) -> BoardError:
         case _:
             what, advice = f"{address} does not speak SSH as expected: {error}", "check port"
     return BoardError(what, where=board.name, advice=advice)
-
-
-def fingerprint(key: paramiko.PKey) -> str:
-    """The key's type and SHA-256, as ssh-keygen -l prints it."""
-    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
-    return f"{key.get_name()} SHA256:{digest}"

@@ -33,7 +33,8 @@ def forget_shapes(model):
 
 
 def forget_type(model):
-    model.graph.value_info[0].type.tensor_type.elem_type = 0
+    info = next(v for v in model.graph.value_info if v.name == "v0")
+    info.type.tensor_type.elem_type = 0
 
 
 def open_dimension(model):

@@ -79,7 +79,7 @@ def test_unknown_board_offers_near_matches(tmp_path):
         ("[a]\ntransport = 'serial'\ntarget = 'host'", "transport = 'serial' is not implemented"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\nport = 70000", "port = 70000 is outside"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\ncpu = -1", "cpu = -1 is negative"),
-        ("[a]\ntransport = 'local'\ntarget = 'host'\ntimeout_s = 0", "timeout_s = 0 is not between"),
+        ("[a]\ntransport = 'local'\ntarget = 'host'\ntimeout_s = 0", "timeout_s = 0 is not betw"),
         ("[host]\ntransport = 'local'", "'host' is a built-in board"),
         ("a = 1", "is not a board"),
         ("['../x']\ntransport = 'local'", "is not a board"),

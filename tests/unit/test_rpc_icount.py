@@ -23,8 +23,9 @@ STEPS = ["conv", "memcpy", "conv"]
 
 
 def test_the_plug_ins_file_is_read():
-    assert ONE == Tally(1000, 1, 20, (("conv", 300), ("?", 17), ("conv", 400)),
-                        {"conv": 700, "m_run": 20})
+    assert ONE.calls == (("conv", 300), ("?", 17), ("conv", 400))
+    assert (ONE.total, ONE.runs, ONE.own) == (1000, 1, 20)
+    assert ONE.symbols == {"conv": 700, "m_run": 20}
 
 
 @pytest.mark.parametrize("text", ["", "total 1", "total x\nruns 1\nown 1", TEXT + "call 9 1 x",
