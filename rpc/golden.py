@@ -35,7 +35,7 @@ def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[
                           where=str(manifest.get("name")), advice="compile it anew")
     dtypes = tuple(port["dtype"] for port in manifest["outputs"])
     return [Vector(str(number), _ports(files, manifest, number, "input"),
-                   _ports(files, manifest, number, "output")) for number in numbers]
+                   _ports(files, manifest, number, "output"), dtypes) for number in numbers]
 
 
 def _ports(files: Mapping[str, bytes], manifest: Mapping[str, Any], number: int,
