@@ -1,9 +1,8 @@
-"""Golden vectors against ONNX Runtime: the outputs of the numpy references and of an
-independent engine, compared in the C API's own dtype."""
+"""Outputs against ONNX Runtime, an independent engine, in the C API's own dtype."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from edgecc.errors import CheckFailed
 if TYPE_CHECKING:
     from edgecc.bundle.bundle import Bundle
 
+Vector = tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]
 FLOAT_TOLERANCE = 1e-4  # of the largest |reference|
 INTEGER_TOLERANCE = 2  # docs/numerics.md names the operators that may differ, and by how much
 
@@ -46,15 +46,16 @@ class Agreement:
         return f"within {self.largest:.1e}"
 
 
-def compare(bundle: Bundle) -> list[Agreement]:
-    """One Agreement per output, over the bundle's golden vectors."""
+def compare(bundle: Bundle, vectors: Iterable[Vector] | None = None) -> list[Agreement]:
+    """One Agreement per output, over `vectors` of native (inputs, outputs); without any, over
+    the bundle's golden vectors, whose outputs are the numpy references'."""
     from edgecc.model.oracle import session
 
     manifest = bundle.manifest
     engine = session(_model(bundle.files[manifest["model"]["file"]]))
     names = [port["name"] for port in manifest["outputs"]]
     pairs: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
-    for given, ours in bundle.vectors():
+    for given, ours in bundle.vectors() if vectors is None else vectors:
         theirs = dict(zip(names, engine.run(names, _feeds(manifest, given)), strict=True))
         for port in manifest["outputs"]:
             name = port["name"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from edgecc.errors import EdgeccError
 
 VERBS = ("load", "quantize", "schedule", "plan", "lower", "link")
 TIME_COLUMN = 92
+NUMBER = re.compile(r"-|[\d,.]+")
 FACTS = ("what", "where", "needed", "available", "advice")
 
 
@@ -40,10 +42,10 @@ class Console:
             print(json.dumps(value, indent=1, sort_keys=True, allow_nan=False))
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Columns as wide as their widest cell; numbers to the right."""
+        """Columns as wide as their widest cell; numbers (and dashes for none) to the right."""
         cells = [[str(cell) for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
-        right = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(head))]
+        right = [all(NUMBER.fullmatch(row[i]) for row in cells) for i in range(len(head))]
         for row in [list(head), *cells]:
             padded = [cell.rjust(width) if to_right else cell.ljust(width)
                       for cell, width, to_right in zip(row, widths, right, strict=True)]

@@ -11,7 +11,7 @@ from bundle_maker import bundle
 
 import edgecc
 from edgecc import pipeline
-from edgecc.cli import arguments, main
+from edgecc.cli import arguments, main, matrix
 from edgecc.cli.console import Console
 from edgecc.errors import CheckFailed, ConfigError, DoesNotFit
 
@@ -257,6 +257,17 @@ def test_matrix_goes_on_after_an_error(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "UnsupportedModel" in lines[1] and "ConfigError" in lines[2]
     assert lines[3].startswith("none none host: UnsupportedModel: none.onnx: no such file")
+
+
+def test_the_matrix_sees_targets_that_differ():
+    def row(target, digest, **changes):
+        return {"model": "m", "quantization": "int8", "target": target, "error": None,
+                "outputs_sha256": digest, **changes}
+
+    assert matrix.differing([row("a", "1"), row("b", "1")]) == []
+    assert matrix.differing([row("a", "1"), row("b", "2")]) == ["m"]
+    assert matrix.differing([row("a", "1"), row("b", "2", quantization="none")]) == []
+    assert matrix.differing([row("a", "1"), {**row("b", "2"), "error": "x"}]) == []
 
 
 def test_progress_lines_are_plain_where_no_terminal_is(capsys):
