@@ -38,9 +38,10 @@ def load(
     model = _converted(model, name)
     shapes.forget(model)
     shapes.infer(model)
-    names = _names(model)
+    names, outputs = _names(model), [value.name or "" for value in model.graph.outputs]
     _simplify(model)
     _tidy(model, names)
+    _restore_outputs(model, outputs)
     shapes.infer(model)
     shapes.require_fixed(model)
     oracle.check_runs(model, name)
@@ -131,37 +132,64 @@ def _rules(model: ir.Model) -> list:
     return chosen
 
 
-def _names(model: ir.Model) -> dict[str, str]:
-    """Node names by what they compute, so that rewritten nodes can keep the user's names."""
-    named = {}
+def _names(model: ir.Model) -> dict[tuple[str, str], str]:
+    """Node names by operator and output, operator and weights, and output alone, so that
+    rewritten nodes can keep the user's names."""
+    named: dict[tuple[str, str], str] = {}
     for node in model.graph.all_nodes():
-        for value in node.outputs:
-            if value.name and node.name:
-                named[value.name] = node.name
+        for key in reversed(_keys(node)):
+            if node.name:
+                named.setdefault(key, node.name)
     return named
 
 
-def _tidy(model: ir.Model, names: Mapping[str, str]) -> None:
+def _keys(node: ir.Node) -> list[tuple[str, str]]:
+    output = node.outputs[0].name or ""
+    weights = [v.name or "" for v in node.inputs[1:2] if v is not None]
+    by_weights = [(f"{node.op_type} of", name) for name in weights if name]
+    return [(node.op_type, output), *by_weights, ("", output)]
+
+
+def _tidy(model: ir.Model, names: Mapping[tuple[str, str], str]) -> None:
     for each in (
         common.RemoveUnusedNodesPass(),
         common.LiftSubgraphInitializersToMainGraphPass(),
         common.DeduplicateInitializersPass(),
         common.CommonSubexpressionEliminationPass(),
-        common.OutputFixPass(),
         common.RemoveUnusedNodesPass(),
         common.RemoveUnusedOpsetsPass(),
         common.ClearMetadataAndDocStringPass(),
     ):
         each(model)
     _name_nodes(model, names)
-    common.NameFixPass()(model)
 
 
-def _name_nodes(model: ir.Model, names: Mapping[str, str]) -> None:
-    """The name of the node that computed the value at first, or operator and place."""
+def _name_nodes(model: ir.Model, names: Mapping[tuple[str, str], str]) -> None:
+    """The name of the node that did the same at first, or operator and place."""
+    used: set[str] = set()
     for index, node in enumerate(model.graph.all_nodes()):
-        first = node.outputs[0].name or ""
-        node.name = names.get(first) or f"{node.op_type.lower()}_{index}"
+        known = [names[key] for key in _keys(node) if key in names and names[key] not in used]
+        node.name = known[0] if known else f"{node.op_type.lower()}_{index}"
+        used.add(node.name)
+
+
+def _restore_outputs(model: ir.Model, names: list[str]) -> None:
+    """Outputs keep their names: where a rewrite made two outputs one, an Identity parts them."""
+    graph = model.graph
+    values = ir.convenience.create_value_mapping(graph)
+    for index, name in enumerate(names):
+        value = graph.outputs[index]
+        if value.name == name:
+            continue
+        if (taken := values.get(name)) is not None and taken is not value:
+            taken.name = f"{name}_inner"
+        if value.name in names or value.producer() is None:
+            copy = ir.Node("", "Identity", [value], num_outputs=1, name=f"{name}_copy")
+            copy.outputs[0].shape, copy.outputs[0].type = value.shape, value.type
+            graph.append(copy)
+            value = graph.outputs[index] = copy.outputs[0]
+        value.name = name
+    common.NameFixPass()(model)
 
 
 def _summary(model: ir.Model, name: str) -> str:

@@ -48,9 +48,9 @@ def check_quantized(model: ir.Model) -> None:
 
     Raises: CheckFailed.
     """
-    from edgecc.quantize import check
+    from edgecc.quantize.check import check_quantized as judge
 
-    check.check_quantized(model)
+    judge(model)
 
 
 def agreement(
