@@ -27,6 +27,8 @@ COMPILE = ("-std=c99", "-O2", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sec
            "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE")
 # zig builds libc the way the link asks for: without -O2 it is a debug build of 200 KB
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
+# lld takes --strip-debug for programs only
+DISCARD = b"SECTIONS { /DISCARD/ : { *(.debug_*) *(.comment) } }\n"
 SHARED = ("-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--version-script=exports.map")
 
 
@@ -50,8 +52,9 @@ class Driver:
         names = sorted(objects)
         wanted = [("-u", root) for root in sorted(roots)]
         if self.kind == "zig":
-            argv = [*self.argv[: self.argv.index("cc")], "ld.lld", "-r", "--strip-debug",
+            argv = [*self.argv[: self.argv.index("cc")], "ld.lld", "-r", "-T", "discard.ld",
                     "--gc-sections", *(word for pair in wanted for word in pair)]
+            objects = {**objects, "discard.ld": DISCARD}
         else:
             argv = [*self.argv, "-r", "-nostdlib", "-Wl,--strip-debug", "-Wl,--gc-sections",
                     "-Wl,--build-id=none", *(f"-Wl,-u,{root}" for _, root in wanted)]

@@ -68,9 +68,13 @@ def test_what_was_made_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("argv", TOOLCHAINS, ids=str)
-def test_libraries_hold_the_model_and_nothing_else(argv):
+def test_libraries_hold_the_model_and_nothing_else(argv, monkeypatch):
     config = needs(argv)
-    files = link_models.link(model_with_extras(config), HOST, Context(), config=config)
+    with monkeypatch.context() as patch:
+        patch.setattr("edgecc.link.toolchain.COMPILE", ("-g", "-O2", "-fPIC"))
+        model = model_with_extras(config)
+    assert all(b".debug_info" in code for code in model.objects.code.values())
+    files = link_models.link(model, HOST, Context(), config=config)
     shared = describe(files["lib/libtiny.so"])
     assert shared.defined_symbols == tuple(sorted(
         f"tiny_{n}" for n in ("error", "init", "input", "input_info", "output", "output_info",
