@@ -24,7 +24,7 @@ from edgecc.kernels.int8_tile import (
     header,
     pack_blocks,
 )
-from edgecc.kernels.isa import avx2, base, dotprod, vnni
+from edgecc.kernels.isa import avx2, base, dotprod, neon, vnni
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape, padded
 from edgecc.kernels.spec import Conv2d
@@ -102,15 +102,16 @@ def cost(plan: Plan) -> float:
     """Estimated instructions: multiplies, loads, loop and requantization of every tile."""
     isa, spec = plan.isa, plan.spec
     rows = plan.row_length * (1 if plan.flat else spec.n * spec.oh)
-    steps = plan.depth / isa.group
+    steps = plan.depth / isa.chunk(isa.piece)
     tails = plan.row_length // plan.mr + (plan.row_length % plan.mr > 0)
     tiles = tails * (1 if plan.flat else spec.n * spec.oh)
     total = 0.0
     for _, width, _ in plan.columns.blocks():
-        vectors = width / isa.lanes
+        vectors = width / (isa.columns or isa.lanes)
         spill = 1.0 if plan.mr * vectors + plan.mr + 2 <= isa.registers else 2.0
         per_tile = steps * vectors * 0.6 + plan.mr * vectors + 12
-        per_row = steps * vectors + steps * isa.group / isa.piece + vectors * 5.5 + 4
+        loads = steps * isa.chunk(isa.piece) / isa.piece
+        per_row = steps * vectors * isa.multiply_cost + loads + width / isa.lanes * 5.5 + 4
         total += spill * (tiles * per_tile + rows * per_row)
     copied = 0 if plan.direct else rows * spec.strides[0] * spec.strides[1] * spec.c / 8
     penalty = 1.0 if isa.fast else 3.0
@@ -131,6 +132,8 @@ def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
 def accepts(plan: Plan) -> str | None:
     if plan.spec.groups == plan.spec.c == plan.spec.k and plan.spec.groups > 1:
         return "depthwise convolutions have their own kernels"
+    if plan.isa.narrow_weights and plan.spec.wide_weights:
+        return "a weight of -128 could overflow the int16 sum of two products"
     return None
 
 
@@ -289,6 +292,7 @@ class _Code:
 
 TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (dotprod.DotProd(), ((4, 16), (5, 16), (8, 8), (1, 64))),
+    (neon.Neon(), ((4, 4), (1, 16))),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
     (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
     (base.Isa(), ((2, 8), (4, 4))),

@@ -11,7 +11,7 @@ from edgecc.kernels.spec import Conv2d, FullyConnected
 
 def as_conv2d(spec: FullyConnected) -> Conv2d:
     return Conv2d(spec.dtype, 1, 1, spec.m, spec.k, spec.n, 1, 1, clamp=spec.clamp,
-                  residual=spec.residual)
+                  residual=spec.residual, wide_weights=spec.wide_weights)
 
 
 def record(isa: Isa, mr: int, nr: int) -> KernelRecord:
@@ -23,7 +23,7 @@ def record(isa: Isa, mr: int, nr: int) -> KernelRecord:
         op="fully_connected",
         dtype="int8",
         requires=isa.requires,
-        accepts=lambda spec: None,
+        accepts=lambda spec: conv2d_int8.accepts(plan(spec)),
         cost=lambda spec: conv2d_int8.cost(plan(spec)),
         extent=lambda spec: plan(spec).extent,
         pack=lambda spec, constants: conv2d_int8.pack(plan(spec), constants),

@@ -94,12 +94,24 @@ def pack_blocks(
     for start, width, used in columns.blocks():
         block = np.zeros((width, depth), isa.weight_dtype)
         block[:used] = full.reshape(count, depth)[start : start + used]
-        grouped = block.reshape(width, depth // isa.group, isa.group).transpose(1, 0, 2)
+        packed = _by_step(isa, block.reshape(width, segments, -1))
         head = np.zeros((2, width), np.int32)
         head[0, :used] = bias[start : start + used].astype(np.uint64).astype(np.uint32).view(np.int32)
         head.view(np.float32)[1, :used] = scale[start : start + used]
-        parts += [head.view(np.uint8).ravel(), np.ascontiguousarray(grouped).view(np.uint8).ravel()]
+        parts += [head.view(np.uint8).ravel(), packed]
     return np.concatenate(parts)
+
+
+def _by_step(isa: Isa, block: np.ndarray) -> np.ndarray:
+    """Weights (width, segments, values) in the order the multiply steps read them, as bytes."""
+    width, segments, values = block.shape
+    parts = []
+    for at, length in isa.widths(values):
+        chunk = isa.chunk(length)
+        piece = block[:, :, at : at + length].reshape(width, segments, length // chunk, chunk)
+        steps = np.ascontiguousarray(piece.transpose(1, 2, 0, 3))
+        parts.append(steps.reshape(segments, -1))
+    return np.ascontiguousarray(np.concatenate(parts, axis=1)).view(np.uint8).ravel()
 
 
 class Parameters:
@@ -131,17 +143,27 @@ class Tile:
     used: int
 
     def start(self, k: Any, block: Any) -> Any:
-        """Accumulators holding the bias of the block at byte offset `block`."""
+        """Accumulators holding the bias of the block at byte offset `block` (zero where they
+        hold partial sums: the bias is then added to the total)."""
         from edgecc.kernels import tir
 
-        acc = tir.local(self.mr * self.width, "int32")
-        bias = k.weights("int32")
+        acc = tir.local(self.mr * self.width * self.isa.partials, "int32")
         lanes = self.isa.lanes
-        for j in range(0, self.width, lanes):
-            value = tir.let(tir.load(bias, block // 4 + j, lanes))
+        for j in range(0, self.width, self.columns):
+            value = tir.splat(tir.T.int32(0), lanes)
+            if self.isa.partials == 1:
+                value = tir.let(tir.load(k.weights("int32"), block // 4 + j, lanes))
             for i in range(self.mr):
-                tir.store(acc, i * self.width + j, value, lanes)
+                tir.store(acc, self.place(i, j), value, lanes)
         return acc
+
+    @property
+    def columns(self) -> int:
+        return self.isa.columns or self.isa.lanes
+
+    def place(self, i: int, j: int) -> int:
+        """Index of the accumulator vector of row i whose first column is j."""
+        return (i * self.width + j) * self.isa.partials
 
     def accumulate(
         self, k: Any, acc: Any, buffer: Any, base: Any, stride: int, at: Any, values: int
@@ -168,12 +190,13 @@ class Tile:
 
         isa = self.isa
         rows = [isa.load(buffer, base + i * stride, length) for i in range(self.mr)]
-        for step in range(length // isa.group):
-            for j in range(0, self.width, isa.lanes):
-                offset = at + (step * self.width + j) * isa.group
-                column = tir.let(tir.load(weights, offset, isa.lanes * isa.group))
+        chunk = isa.chunk(length)
+        for step in range(length // chunk):
+            for j in range(0, self.width, self.columns):
+                offset = at + (step * self.width + j) * chunk
+                column = tir.let(tir.load(weights, offset, self.columns * chunk))
                 for i in range(self.mr):
-                    place = i * self.width + j
+                    place = self.place(i, j)
                     value = isa.multiply(tir.load(acc, place, isa.lanes), rows[i][step], column)
                     tir.store(acc, place, value, isa.lanes)
 
@@ -189,7 +212,7 @@ class Tile:
                   for j in range(0, self.width, isa.lanes)]
         for i in range(self.mr):
             values = [
-                tir.T.cast(tir.load(acc, i * self.width + j * isa.lanes, isa.lanes),
+                tir.T.cast(self._sum(k, acc, block, i, j * isa.lanes),
                            tir.vector("float32", isa.lanes)) * scales[j]
                 for j in range(self.width // isa.lanes)
             ]
@@ -197,6 +220,16 @@ class Tile:
             if residual is not None:
                 values = self._with_residual(values, residual, row, params)
             self._write(k.outputs[0], row, isa.narrow(values, params, clamp))
+
+    def _sum(self, k: Any, acc: Any, block: Any, i: int, j: int) -> Any:
+        """The finished int32 sums of row i, columns j to j + lanes."""
+        from edgecc.kernels import tir
+
+        lanes = self.isa.lanes
+        if self.isa.partials == 1:
+            return tir.load(acc, self.place(i, j), lanes)
+        parts = [tir.load(acc, self.place(i, j + c), lanes) for c in range(lanes)]
+        return self.isa.total(parts) + tir.load(k.weights("int32"), block // 4 + j, lanes)
 
     def _with_residual(self, values: list[Any], residual: Any, row: Any, params: Parameters) -> Any:
         from edgecc.kernels import tir

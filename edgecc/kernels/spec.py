@@ -57,6 +57,7 @@ class Conv2d(Spec):
     groups: int = 1
     clamp: bool = False
     residual: bool = False
+    wide_weights: bool = False  # int8: some weight is -128, so two products may not fit int16
 
     @property
     def oh(self) -> int:
@@ -86,6 +87,7 @@ class FullyConnected(Spec):
     n: int
     clamp: bool = False
     residual: bool = False
+    wide_weights: bool = False
 
     @property
     def macs(self) -> int:

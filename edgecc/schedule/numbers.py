@@ -90,12 +90,17 @@ def stored_weights(weights: Constant, dtype: str) -> np.ndarray:
     return weights.integers
 
 
+def wide(weights: np.ndarray) -> bool:
+    """Whether some int8 weight is -128, which not every kernel may multiply."""
+    return weights.dtype == np.int8 and bool((weights == -128).any())
+
+
 def conv(op: Conv, x: Tensor, y: Tensor, residual: Tensor | None) -> Call:
     weights = stored_weights(op.weights, y.dtype).transpose(0, 2, 3, 1)
     n, h, w, c = image(x.shape)
     spec = specs.Conv2d(y.dtype, n, h, w, c, *weights.shape[:3], op.strides,  # type: ignore
                         op.dilations, op.pads, op.groups, op.clamp is not None,
-                        residual is not None)
+                        residual is not None, wide(weights))
     out = (n, spec.oh, spec.ow, spec.k)
     return Call(spec, weighted(op, x, y, residual, weights),
                 ((n, h, w, c), *([out] if residual else [])), out)
@@ -107,7 +112,7 @@ def dense(op: Dense, x: Tensor, y: Tensor, residual: Tensor | None, order: np.nd
     n, k = weights.shape
     m = x.size // k
     spec = specs.FullyConnected(y.dtype, m, k, n, op.clamp is not None,  # type: ignore[arg-type]
-                                residual is not None)
+                                residual is not None, wide(weights))
     return Call(spec, weighted(op, x, y, residual, weights),
                 ((m, k), *([(m, n)] if residual else [])), (m, n))
 

@@ -1,6 +1,7 @@
 """int8 convolutions and matrix products against their reference: every byte equal."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ pytestmark = pytest.mark.host
 def constants(spec, rng, k):
     fan = spec.k if isinstance(spec, FullyConnected) else spec.kh * spec.kw * spec.c // spec.groups
     shape = (k, fan) if isinstance(spec, FullyConnected) else (k, spec.kh, spec.kw, spec.c // spec.groups)
+    weights = rng.integers(-128 if spec.wide_weights else -127, 128, shape, dtype=np.int8)
+    weights[0] = weights.min()  # with inputs of -128: the worst case of a sum of two products
     made = {
-        "weights": rng.integers(-128, 128, shape, dtype=np.int8),
+        "weights": weights,
         "bias": rng.integers(-3000, 3000, k, dtype=np.int32),
         "scale": (rng.uniform(0.5, 1.5, k) / (60 * fan ** 0.5)).astype(np.float32),
         "input_zero_point": int(rng.integers(-128, 128)),
@@ -40,6 +43,7 @@ def case(record, spec, seed):
     else:
         shape, out, k = (spec.n, spec.h, spec.w, spec.c), (spec.n, spec.oh, spec.ow, spec.k), spec.k
     inputs = [rng.integers(-128, 128, shape, dtype=np.int8)]
+    inputs[0][0, :1] = -128
     if spec.residual:
         inputs.append(rng.integers(-128, 128, out, dtype=np.int8))
     return Case(record, spec, inputs, constants(spec, rng, k), [(out, "int8")],
@@ -65,6 +69,10 @@ FULLY = [
 ]
 
 
+def wide(specs):
+    return [replace(spec, wide_weights=True) for spec in specs]
+
+
 def check(target_name, records, specs, op):
     features = get_target(target_name).features
     cases = [case(record, spec, seed) for record in records if record.requires <= features
@@ -78,12 +86,12 @@ def check(target_name, records, specs, op):
 
 @pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
 def test_conv2d_equals_reference(target):
-    check(target, conv2d_int8.KERNELS, CONVS, "conv2d")
+    check(target, conv2d_int8.KERNELS, CONVS + wide(CONVS[:4]), "conv2d")
 
 
 @pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
 def test_fully_connected_equals_reference(target):
-    check(target, fully_connected_int8.KERNELS, FULLY, "fully_connected")
+    check(target, fully_connected_int8.KERNELS, FULLY + wide(FULLY[:2]), "fully_connected")
 
 
 def depthwise(h, w, c, kh, kw, **more):
@@ -106,4 +114,4 @@ DEPTHWISE = [
 
 @pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
 def test_depthwise_equals_reference(target):
-    check(target, depthwise_int8.KERNELS, DEPTHWISE, "conv2d")
+    check(target, depthwise_int8.KERNELS, DEPTHWISE + wide(DEPTHWISE[:2]), "conv2d")

@@ -24,6 +24,10 @@ class Isa:
     requires: ClassVar[frozenset[str]] = frozenset()
     group: ClassVar[int] = 1
     lanes: ClassVar[int] = 4
+    columns: ClassVar[int] = 0  # output columns per accumulator vector; 0: one per lane
+    partials: ClassVar[int] = 1  # partial sums of a column in an accumulator vector
+    multiply_cost: ClassVar[float] = 1.0  # instructions per multiply step
+    narrow_weights: ClassVar[bool] = False  # exact only while no weight is -128
     registers: ClassVar[int] = 16
     piece: ClassVar[int] = 1  # most values of K one activation load brings
     activation_dtype: ClassVar[str] = "int8"
@@ -43,6 +47,10 @@ class Isa:
             at += width
         return pieces
 
+    def chunk(self, length: int) -> int:
+        """Values of K that one multiply step takes from an activation load of `length`."""
+        return self.group
+
     def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
         """Activation operands for `width // group` multiply steps."""
         from edgecc.kernels import tir
@@ -55,6 +63,10 @@ class Isa:
 
         wide = tir.T.cast(weights, tir.vector("int32", self.lanes))
         return acc + tir.splat(activation, self.lanes) * wide
+
+    def total(self, partial_sums: list[Any]) -> Any:
+        """One vector of `lanes` columns from the accumulators of as many columns."""
+        return partial_sums[0]
 
     def to_activation(self, values: Any, lanes: int) -> Any:
         """int8 input values as the padded copy keeps them."""
