@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
 from edgecc.memory.plan import MemoryPlan
@@ -73,9 +74,9 @@ def plan_map(program: Program, plan: MemoryPlan, width: int = 100) -> str:
 
 def _title(manifest: Mapping[str, Any]) -> str:
     arena, bound = manifest["arena_bytes"], manifest["arena_lower_bound_bytes"]
-    above = "= lower bound" if arena == bound else f"lower bound {bound:,} B"
+    above = "= lower bound" if arena == bound else f"(lower bound {bound:,} B)"
     peak = (manifest.get("memory") or {}).get("peak_step")
-    text = f"arena {arena:,} B · {above}"
+    text = f"arena {arena:,} B {above}"
     return text + (f" · peak at {shortened(peak, 40)}" if peak else "")
 
 
@@ -101,7 +102,7 @@ def _ruler(steps: int, room: int, margin: int) -> list[str]:
 
 def _rows(drawn: Sequence[Block], arena: int) -> list[tuple[int, int]]:
     """Byte ranges of the rows: cut where buffers begin and end, if that is not too many."""
-    cuts = sorted({0, arena, *(b.start for b in drawn), *(b.end for b in drawn)})
+    cuts = _apart(sorted({0, arena, *(b.start for b in drawn), *(b.end for b in drawn)}), arena)
     if len(cuts) - 1 > MAX_ROWS:
         cuts = sorted({n * arena // MAX_ROWS for n in range(MAX_ROWS + 1)})
     ranges = []
@@ -110,6 +111,15 @@ def _rows(drawn: Sequence[Block], arena: int) -> list[tuple[int, int]]:
         marks = [start + (end - start) * n // parts for n in range(parts + 1)]
         ranges += [r for r in zip(marks[:-1], marks[1:], strict=True) if r[0] < r[1]]
     return ranges
+
+
+def _apart(cuts: list[int], arena: int) -> list[int]:
+    """Cuts without those that follow another one too closely to be worth a row."""
+    kept = [0]
+    for cut in cuts[1:]:
+        if cut - kept[-1] >= arena / 64 and (cut == arena or arena - cut >= arena / 64):
+            kept.append(cut)
+    return kept if kept[-1] == arena else [*kept, arena]
 
 
 def _grid(
@@ -138,10 +148,10 @@ def _legend(drawn: Sequence[Block], letters: Sequence[str], width: int) -> list[
     entries = [f"{letter} {shortened(b.name, room):<{room}} {b.start:>9,} + {b.end - b.start:<9,}"
                f" [{b.first}, {b.last})" for letter, b in zip(letters, drawn, strict=True)]
     shown = entries[:MAX_LISTED]
-    half = -(-len(shown) // 2)
-    column = width // 2
+    column = max(width // 2, max(map(len, shown)) + 2)
+    half = -(-len(shown) // 2) if 2 * column <= width + 3 else len(shown)
     lines = [f"{left:<{column}}{right}" for left, right in
-             zip(shown[:half], [*shown[half:], ""][:half], strict=True)]
+             zip_longest(shown[:half], shown[half:], fillvalue="")]
     more = len(entries) - len(shown)
     return ["buffers: letter, name, offset + bytes, steps", *lines,
             *([f"… {more} more"] if more else [])]

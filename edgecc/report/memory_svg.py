@@ -58,7 +58,7 @@ def _block(block: Block, scale: Scale) -> str:
     facts = (f"{block.name}: {block.end - block.start:,} B at {block.start:,}, "
              f"steps [{block.first}, {block.last})")
     return (f'<g><title>{escaped(facts)}</title><rect class="edge" x="{x:.1f}" y="{y:.1f}" '
-            f'width="{width:.1f}" height="{max(height, 0.6):.1f}" rx="2" '
+            f'width="{width:.1f}" height="{max(height, 2):.1f}" rx="2" '
             f'style="fill:var(--{_kind(block)})"/>{_label(block.name, x, y, width, height)}</g>')
 
 

@@ -12,6 +12,7 @@ from edgecc.report.memory_svg import legend, memory_svg
 from edgecc.report.steps import rounded
 
 Values = Mapping[str, Any]
+MAX_OPEN = 40  # rows of a table that is shown unfolded
 
 
 def headline(manifest: Values, bench: Values | None) -> Markup:
@@ -25,8 +26,9 @@ def _badges(bench: Values | None) -> str:
     if not bench:
         return '<p><span class="badge soft">not measured</span></p>'
     kind = "good" if bench.get("golden") == "pass" else "bad"
+    verdict, timing = str(bench.get("verdict") or ""), str(bench.get("timing") or "")
     found = [(kind, f"golden vectors: {bench.get('golden')}"), ("soft", bench.get("board")),
-             ("soft", bench.get("timing")), ("soft", bench.get("verdict"))]
+             ("soft", "" if verdict.startswith(timing) else timing), ("soft", verdict)]
     return "<p>" + "".join(f'<span class="badge {k}">{escaped(text)}</span>'
                            for k, text in found if text) + "</p>"
 
@@ -85,16 +87,16 @@ def steps(manifest: Values, bench: Values | None) -> Markup:
     """Every step with its kernel, and a bar for its share of the time, instructions or MACs."""
     figures = step_figures(manifest, bench)
     total = sum(step["macs"] for step in manifest["steps"]) or 1
+    shares = [f.share if figures.unit else step["macs"] / total
+              for f, step in zip(figures.steps, manifest["steps"], strict=True)]
+    largest = max((share or 0 for share in shares), default=0) or 1
     rows = []
-    for n, step in enumerate(manifest["steps"]):
-        figure = figures.steps[n]
-        share = figure.share if figures.unit else step["macs"] / total
-        value = [rounded(figure.value, figures.unit)] if figures.unit else []
+    for n, (step, share) in enumerate(zip(manifest["steps"], shares, strict=True)):
+        value = [rounded(figures.steps[n].value, figures.unit)] if figures.unit else []
         rows.append([n, step["name"], _kernel(step), step["macs"], *value,
-                     None if share is None else f"{share:.1%}", _bar(share or 0)])
+                     None if share is None else f"{share:.1%}", _bar((share or 0) / largest)])
     unit = [figures.unit] if figures.unit else []
-    shares = "share" if figures.unit else "share of MACs"
-    head = ["", "step", "kernel", "MACs", *unit, shares, ""]
+    head = ["", "step", "kernel", "MACs", *unit, "share" if unit else "share of MACs", ""]
     conversions = manifest["layout_conversions"]
     fast = sum(not step.get("why_not_fast") for step in manifest["steps"])
     about = (f"{len(rows)} steps, {fast} of them with the fast kernel; layout conversions: "
@@ -108,8 +110,9 @@ def _kernel(step: Values) -> Markup:
     return Markup(kernel + (f'<div class="why">not fast: {escaped(why)}</div>' if why else ""))
 
 
-def _bar(share: float) -> Markup:
-    width = min(100.0, max(0.0, share * 100))
+def _bar(part: float) -> Markup:
+    """A bar that fills its cell for the step with the largest share."""
+    width = min(100.0, max(0.0, part * 100))
     return Markup(f'<div class="barcell"><i class="bar" style="width:{width:.1f}%"></i></div>')
 
 
@@ -117,8 +120,7 @@ def interface(manifest: Values) -> Markup:
     """Inputs and outputs as the C API sees them."""
     rows = [[kind, p["name"], p["dtype"], "x".join(map(str, p["shape"])), p["layout"],
              p.get("scale"), p.get("zero_point")]
-            for kind in ("inputs", "outputs") for p in manifest[kind]]
-    rows = [[row[0][:-1], *row[1:]] for row in rows]
+            for kind in ("input", "output") for p in manifest[f"{kind}s"]]
     head = ["", "name", "dtype", "shape", "layout", "scale", "zero point"]
     return section("Inputs and outputs", table_html(head, rows))
 
@@ -147,7 +149,8 @@ def _worst(summary: Values) -> list[Markup]:
 
 def _quantized_rows(record: Values) -> list[Markup]:
     rows = [[r["name"], r["scale"], r["zero_point"], _db(r["sqnr_db"])] for r in record["rows"]]
-    parts = [table_html(["tensor", "scale", "zero point", "SQNR dB"], rows)]
+    tensors = table_html(["tensor", "scale", "zero point", "SQNR dB"], rows)
+    parts = [folded(f"all {len(rows)} tensors", tensors) if len(rows) > MAX_OPEN else tensors]
     left = [[f["node"], f["op"], f["reason"]] for f in record.get("left_in_float") or []]
     if left:
         parts.append(folded(f"{len(left)} operators left in float",

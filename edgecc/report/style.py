@@ -32,6 +32,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .badge { display: inline-block; border: 1px solid currentColor; border-radius: 99px;
   padding: 0 10px; font-size: 13px; margin-right: 6px; }
 .good { color: var(--good); } .bad { color: var(--bad); } .warn { color: var(--warn); }
+.narrow { max-width: 460px; } .narrow thead { display: none; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 13.5px;
   font-variant-numeric: tabular-nums; }

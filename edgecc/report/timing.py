@@ -26,8 +26,9 @@ def timing(bench: Mapping[str, Any] | None) -> Markup:
             text = f"{bench['instructions']:,} instructions per inference; {text}"
         return section("Time", paragraph(text))
     rows = [[name, f"{bench[key]:,.2f} µs"] for name, key in MARKS if _known(bench, key)] + rows
-    verdict = paragraph(str(bench.get("verdict") or ""))
-    return section("Time", verdict, _strip(bench), table_html(["", ""], rows))
+    verdict = paragraph(f"Verdict: {bench.get('verdict') or 'none'}. All times in µs.")
+    facts = Markup(f'<div class="narrow">{table_html(["", ""], rows)}</div>')
+    return section("Time", verdict, _strip(bench), facts)
 
 
 def _known(bench: Mapping[str, Any], key: str) -> bool:
