@@ -28,7 +28,7 @@ class Solution:
 
 
 def solve(problem: Problem, seed: int = 0, good_enough_bytes: int = 0) -> Solution:
-    """The best placement found; stops at the lower bound (alignment counted) or at `good_enough_bytes`.
+    """The best placement found; stops at the bound (alignment counted) or at `good_enough_bytes`.
 
     Raises DoesNotFit if fixed positions exclude each other.
     """

@@ -62,7 +62,8 @@ def test_page_says_what_it_must():
                  "131,000 B", "725,430", "instructions per inference", "the lower bound",
                  "peak: make_t3", "int8_conv2d_4x16__dotprod", "not fast: no fast int8 softmax",
                  "output SQNR 31.2 dB", "worst layer: conv_12, 19.8 dB", "0.0235",
-                 "kept by request", "image", "1x96x96x3", "emulated: no latency is claimed", "config: threads"):
+                 "kept by request", "image", "1x96x96x3", "emulated: no latency is claimed",
+                 "config: threads"):
         assert fact in words, fact
 
 
