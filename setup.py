@@ -1,5 +1,7 @@
 """Maps the three top-level folders to edgecc, edgecc.targets and edgecc.rpc."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 
@@ -14,7 +16,7 @@ setup(
     name="edgecc",
     version="0.1.0",
     description="Compile PyTorch and ONNX models to small quantized programs for edge chips",
-    long_description=open("README.md", encoding="utf-8").read(),
+    long_description=Path("README.md").read_text("utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.10",
@@ -37,9 +39,11 @@ setup(
         "jsonschema>=4.18",
         "paramiko>=3.0",
         "rich>=13",
+        "tomli>=2; python_version < '3.11'",
     ],
     extras_require={
-        "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3", "ruff", "mypy"],
+        "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3", "ruff", "mypy",
+                 "scikit-learn>=1.3"],
         "sample": ["scikit-learn>=1.3"],
     },
     entry_points={"console_scripts": ["edgecc = edgecc.cli.main:main"]},

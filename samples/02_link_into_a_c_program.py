@@ -13,6 +13,7 @@ chip runs through its QEMU command.
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -85,9 +86,10 @@ def compiler(target: Target, named: str | None) -> list[str]:
 
 def build(out: Path, cc: list[str]) -> None:
     command = [*cc, *WARNINGS, "-I", str(out), str(SOURCE), str(out / "libdigits.a"), "-lm",
-               "-static", "-o", str(out / "classify")]
+               "-static", "-s", "-o", str(out / "classify")]
     print(" ".join(map(shlex.quote, command)))
-    subprocess.run(command, check=True)
+    zig_cache = str(edgecc.Context().cache_dir / "zig")  # has the target's C library already
+    subprocess.run(command, check=True, env={"ZIG_GLOBAL_CACHE_DIR": zig_cache, **os.environ})
 
 
 def write_images(out: Path, images: np.ndarray) -> list[str]:

@@ -19,7 +19,8 @@ if [ -z "$missing" ]; then
 fi
 
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-    echo "setup     not installed:$missing (tests that need them skip; as root: apt-get install$missing)"
+    echo "setup     not installed:$missing"
+    echo "setup     tests that need them skip; as root: apt-get install$missing"
     exit 0
 fi
 echo "setup     installing$missing with apt-get"
