@@ -144,9 +144,12 @@ def _cell(
 
 
 def _legend(drawn: Sequence[Block], letters: Sequence[str], width: int) -> list[str]:
-    room = max(12, width // 2 - 36)
-    entries = [f"{letter} {shortened(b.name, room):<{room}} {b.start:>9,} + {b.end - b.start:<9,}"
-               f" [{b.first}, {b.last})" for letter, b in zip(letters, drawn, strict=True)]
+    digits = max(len(f"{b.end:,}") for b in drawn)
+    room = max(12, width // 2 - 2 * digits - 18)
+    room = min(room, max(len(b.name) for b in drawn))
+    entries = [f"{letter} {shortened(b.name, room):<{room}} {b.start:>{digits},} + "
+               f"{b.end - b.start:<{digits},} [{b.first}, {b.last})"
+               for letter, b in zip(letters, drawn, strict=True)]
     shown = entries[:MAX_LISTED]
     column = max(width // 2, max(map(len, shown)) + 2)
     half = -(-len(shown) // 2) if 2 * column <= width + 3 else len(shown)

@@ -57,7 +57,8 @@ def _block(block: Block, scale: Scale) -> str:
     width, height = scale.x(block.last) - x, scale.y(block.end) - y
     facts = (f"{block.name}: {block.end - block.start:,} B at {block.start:,}, "
              f"steps [{block.first}, {block.last})")
-    return (f'<g><title>{escaped(facts)}</title><rect class="edge" x="{x:.1f}" y="{y:.1f}" '
+    edge = ' class="edge"' if height > 4 else ""  # an outline would hide a thin block
+    return (f'<g><title>{escaped(facts)}</title><rect{edge} x="{x:.1f}" y="{y:.1f}" '
             f'width="{width:.1f}" height="{max(height, 2):.1f}" rx="2" '
             f'style="fill:var(--{_kind(block)})"/>{_label(block.name, x, y, width, height)}</g>')
 

@@ -24,6 +24,8 @@ def timing(bench: Mapping[str, Any] | None) -> Markup:
         text = str(bench.get("verdict") or "no latency was measured")
         if bench.get("instructions") is not None:
             text = f"{bench['instructions']:,} instructions per inference; {text}"
+        if bench.get("instructions_reason"):
+            text += f" ({bench['instructions_reason']})"
         return section("Time", paragraph(text))
     rows = [[name, f"{bench[key]:,.2f} µs"] for name, key in MARKS if _known(bench, key)] + rows
     verdict = paragraph(f"Verdict: {bench.get('verdict') or 'none'}. All times in µs.")

@@ -74,6 +74,13 @@ def test_measured_page_has_the_distribution():
         assert fact in words, fact
 
 
+def test_page_says_why_something_was_not_counted():
+    about = manifest()
+    found = {**bench(about), "instructions": None, "instructions_reason": "QEMU has no plug-ins"}
+    words = " ".join(read(html_report(about, found)).words)
+    assert "no latency is claimed (QEMU has no plug-ins)" in words
+
+
 def test_page_without_measurement_or_details():
     about = manifest(image_classification(), quantization=None, stack_bytes=None)
     for optional in ("memory", "model", "target_info", "tools", "config", "seeds", "name"):

@@ -53,7 +53,7 @@ def test_small_map():
     rows = [line.split("│")[1] for line in text.splitlines() if "│" in line]
     assert {row[:8] for row in rows} == {"aaaaaaaa", "bbbbbbbb"}
     assert {row[8:] for row in rows} == {"cccccccc", "bbbbbbbb"}
-    assert "a t0                   0 + 32        [0, 1)\nb t1" in text
+    assert text.endswith("steps\na t0  0 + 32 [0, 1)\nb t1 32 + 16 [0, 2)\nc t2  0 + 32 [1, 2)\n")
 
 
 @pytest.mark.parametrize("steps", [1, 12, 90, 400])
