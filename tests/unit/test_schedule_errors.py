@@ -1,0 +1,237 @@
+"""Models that break a rule: the right error, with the node's name and the rule."""
+
+from dataclasses import replace
+
+import numpy as np
+import onnx_ir as ir
+import pytest
+import schedule_cases as cases
+import schedule_models as models
+from onnx import TensorProto, helper
+from schedule_models import Qdq, model, node
+
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+from edgecc.errors import ConfigError, UnsupportedModel
+from edgecc.schedule import schedule
+from edgecc.targets.null import NULL
+
+IMAGE = (1, 6, 7, 8)
+
+
+@pytest.fixture(autouse=True)
+def catalogue(monkeypatch):
+    models.plain_catalogue(monkeypatch)
+
+
+def f(*shape):
+    return np.ones(shape, np.float32)
+
+
+def raw(nodes, inputs, outputs, constants=(), opset=17):
+    """A model that ONNX's own checker may refuse: shapes may be names, types any."""
+    def port(name, spec):
+        shape, dtype = spec if isinstance(spec[0], tuple) else (spec, TensorProto.FLOAT)
+        return helper.make_tensor_value_info(name, dtype, shape)
+
+    weights = [models.numpy_helper.from_array(np.asarray(v), n) for n, v in dict(constants).items()]
+    graph = helper.make_graph(nodes, "g", [port(n, s) for n, s in inputs.items()],
+                              [port(n, s) for n, s in outputs.items()], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def one(op, *constants, shape=IMAGE, opset=17, **attributes):
+    names = {f"c{i}": c for i, c in enumerate(constants)}
+    return raw([node(op, ["x", *names], ["y"], name="bad", **attributes)], {"x": shape},
+               {"y": (1,)}, names, opset)
+
+
+def two(op, a, b):
+    return raw([node(op, ["x", "b"], ["y"], name="bad")], {"x": a, "b": b}, {"y": (1,)})
+
+
+BAD = {
+    "unknown operator": (one("Softmac"), "operator Softmac is not supported.*Softmax"),
+    "unknown, nothing near": (one("Einsum"), "rewrite the model with supported operators"),
+    "foreign domain": (raw([node("Relu", ["x"], ["y"], name="bad", domain="acme")],
+                           {"x": IMAGE}, {"y": IMAGE}), "acme::Relu is not supported"),
+    "attribute": (one("Relu", alpha=1.0), "attribute alpha is not supported"),
+    "second output": (raw([node("MaxPool", ["x"], ["y", "i"], name="bad", kernel_shape=[2, 2])],
+                          {"x": IMAGE}, {"y": IMAGE, "i": IMAGE}), "output i is used"),
+    "computed weights": (two("Conv", IMAGE, (4, 6, 1, 1)), "is computed at run time"),
+    "no weights": (one("Conv"), "input 1 is missing"),
+    "no input": (raw([node("Relu", [""], ["y"], name="bad")], {"x": IMAGE}, {"y": IMAGE}),
+                 "input 0 is missing"),
+    "constant input": (raw([node("Relu", ["c"], ["y"], name="bad")], {"x": IMAGE}, {"y": (2,)},
+                           {"c": f(2)}), "is a constant where a computed tensor"),
+    "integers without DQ": (raw([node("Relu", ["x"], ["y"], name="bad")],
+                                {"x": (IMAGE, TensorProto.INT8)}, {"y": IMAGE}),
+                            "is int8, float32 is needed"),
+    "groups": (one("Conv", f(4, 5, 1, 1), group=1), "do not fit 6 input channels"),
+    "kernel rank": (one("Conv", f(4, 6, 1)), "kernel .1,. does not fit"),
+    "3-D convolution": (one("Conv", f(4, 6, 1, 1, 1), shape=(1, 6, 3, 3, 3)), "5 dimensions"),
+    "empty output": (one("Conv", f(4, 6, 9, 9)), "no elements"),
+    "negative pads": (one("Conv", f(4, 6, 1, 1), pads=[-1, 0, 0, 0]), "pads not negative"),
+    "auto_pad": (one("Conv", f(4, 6, 1, 1), auto_pad="SAME"), "auto_pad 'SAME' is unknown"),
+    "training norm": (one("BatchNormalization", f(6), f(6), f(6), f(6), training_mode=1),
+                      "training_mode"),
+    "spatial norm": (one("BatchNormalization", f(6), f(6), f(6), f(6), spatial=0), "spatial=0"),
+    "norm of other channels": (one("BatchNormalization", f(5), f(5), f(5), f(5)), "do not fit"),
+    "matmul of two": (two("MatMul", (2, 3), (3, 2)), "constant weights right"),
+    "matmul of cubes": (one("MatMul", f(1, 3, 2), shape=(2, 3)), "two axes"),
+    "gemm size": (one("Gemm", f(4, 2), shape=(2, 3)), "do not fit"),
+    "gemm bias": (one("Gemm", f(3, 2), f(2, 2), shape=(2, 3)), "not one row of 2"),
+    "pads of a pool": (one("MaxPool", kernel_shape=[1, 1], pads=[1, 0, 0, 0]), "as large as"),
+    "mean axes": (one("ReduceMean", axes=[4]), "outside a tensor"),
+    "mean of nothing": (one("ReduceMean", opset=18, noop_with_empty_axes=1), "over no axes"),
+    "softmax axis": (one("Softmax", axis=4), "outside a tensor"),
+    "left broadcast": (two("Sub", (1, 6, 1, 1), IMAGE), "left operand is broadcast"),
+    "both broadcast": (two("Add", (6, 1), (1, 7)), "left operand is broadcast"),
+    "large constant": (one("Add", f(2, 6, 7, 8)), "larger than the computed"),
+    "number over tensor": (raw([node("Div", ["c", "x"], ["y"], name="bad")], {"x": IMAGE},
+                               {"y": IMAGE}, {"c": f(1)}), "constant divided by a tensor"),
+    "reshape": (one("Reshape", np.array([5, 5])), "does not hold the 336 elements"),
+    "squeeze": (one("Squeeze", np.array([1])), "not all of size 1"),
+    "unsqueeze axes": (one("Unsqueeze", np.array([7])), "outside 5 dimensions"),
+    "perm": (one("Transpose", perm=[0, 1, 2, 2]), "not a permutation"),
+    "concat shapes": (two("Concat", IMAGE, IMAGE), None),
+    "concat axis": (raw([node("Concat", ["x", "x"], ["y"], name="bad", axis=4)], {"x": IMAGE},
+                        {"y": IMAGE}), "axis 4 is outside"),
+    "pad mode": (one("Pad", np.zeros(8, np.int64), mode="reflect"), "mode 'reflect'"),
+    "pad value": (one("Pad", np.zeros(8, np.int64), np.float32(2)), "value 2"),
+    "pad channels": (one("Pad", np.array([0, 1, 0, 0, 0, 0, 0, 0])), "around the image only"),
+    "constant forms": (raw([node("Constant", [], ["c"], name="bad", value_float=1.0),
+                            node("Add", ["x", "c"], ["y"])], {"x": IMAGE}, {"y": IMAGE}),
+                       "tensor value"),
+    "blocked": (one("QuantizeLinear", f(1), np.zeros(1, np.int8), block_size=4), "blocked"),
+    "int16": (one("QuantizeLinear", np.float32(1), np.int16(0)), "activations of int16"),
+    "per channel": (one("QuantizeLinear", f(6), np.zeros(6, np.int8)), "one scale per tensor"),
+    "scale": (one("QuantizeLinear", np.float32(0), np.int8(0)), "finite, positive"),
+    "float8": (one("QuantizeLinear", np.float32(1), output_dtype=17, opset=21), "type 17"),
+}
+BAD["concat shapes"] = (raw([node("Concat", ["x", "b"], ["y"], name="bad", axis=1)],
+                            {"x": IMAGE, "b": (1, 6, 7, 9)}, {"y": IMAGE}), "does not fit beside")
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_the_node_and_the_rule_are_named(name):
+    proto, rule = BAD[name]
+    with pytest.raises(UnsupportedModel, match=rule) as caught:
+        models.program_of(proto)
+    assert caught.value.where.startswith("bad (")
+    assert caught.value.exit_code == 3
+
+
+PORTS = {
+    "dynamic": (raw([node("Relu", ["x"], ["y"])], {"x": ("N", 3)}, {"y": ("N", 3)}),
+                "dynamic dimensions.*--shape x="),
+    "empty": (raw([node("Relu", ["x"], ["y"])], {"x": (0, 3)}, {"y": (0, 3)}), "no elements"),
+    "int64": (raw([node("Relu", ["x"], ["y"])], {"x": ((2, 3), TensorProto.INT64)},
+                  {"y": (2, 3)}), "is int64"),
+    "constant output": (raw([node("Relu", ["x"], ["y"])], {"x": (2,)}, {"y": (2,), "c": (2,)},
+                            {"c": f(2)}), "output c is a constant"),
+    "unsigned output": (raw([node("QuantizeLinear", ["x", "s", "z"], ["y"])], {"x": (2,)},
+                            {"y": ((2,), TensorProto.UINT8)},
+                            {"s": np.float32(1), "z": np.uint8(3)}), "is uint8"),
+}
+
+
+@pytest.mark.parametrize("name", PORTS)
+def test_ports_that_cannot_be(name):
+    proto, rule = PORTS[name]
+    with pytest.raises(UnsupportedModel, match=rule):
+        models.program_of(proto)
+
+
+def test_an_input_without_a_shape():
+    loaded = ir.from_proto(PORTS["dynamic"][0])
+    loaded.graph.inputs[0].shape = None
+    with pytest.raises(UnsupportedModel, match="has no shape"):
+        schedule(loaded, NULL, config=CompileConfig(), context=Context())
+
+
+def weights_model(**options):
+    q = Qdq()
+    w, _ = q.weights((4, 6, 1, 1), **options)
+    y = q.through(q.add("Conv", [q.through("x"), w]), 2.0, 4)
+    return cases.finish(q, y, {"x": IMAGE}, (1, 4, 7, 8))
+
+
+def test_asymmetric_weights_that_do_not_fit():
+    with pytest.raises(UnsupportedModel, match="do not fit int8.*quantize weights symmetrically"):
+        models.program_of(weights_model(dtype=np.uint8, zero=20))
+
+
+def test_weights_scaled_along_another_axis():
+    with pytest.raises(UnsupportedModel, match="index of axis 1"):
+        models.program_of(weights_model(axis=1))
+
+
+def test_constants_of_int16_are_refused():
+    q = Qdq()
+    w = q.dequantize(q.constant(np.zeros((4, 6, 1, 1), np.int16)), 0.1, 0, np.int16)
+    y = q.through(q.add("Conv", [q.through("x"), w]), 2.0, 4)
+    with pytest.raises(UnsupportedModel, match="constants of int16"):
+        models.program_of(raw(q.nodes, {"x": IMAGE}, {y: (1, 4, 7, 8)}, q.constants, 21))
+
+
+def test_dequantize_must_match_quantize():
+    q = Qdq()
+    y = q.dequantize(q.quantize("x", 0.1, 3), 0.2, 3)
+    with pytest.raises(UnsupportedModel, match="differ from those"):
+        models.program_of(cases.finish(q, y, {"x": IMAGE}, IMAGE))
+
+
+def test_one_integer_input_has_one_scale():
+    nodes = [node("Reshape", ["x", "s"], ["r"]),
+             node("DequantizeLinear", ["x", "a", "z"], ["p"]),
+             node("DequantizeLinear", ["r", "b", "z"], ["q"]),
+             node("Reshape", ["q", "t"], ["u"]), node("Add", ["p", "u"], ["y"])]
+    proto = raw(nodes, {"x": ((2, 3), TensorProto.INT8)}, {"y": (2, 3)},
+                {"s": np.array([6]), "t": np.array([2, 3]), "a": np.float32(1),
+                 "b": np.float32(2), "z": np.int8(0)})
+    with pytest.raises(UnsupportedModel, match="dequantized with different"):
+        models.program_of(proto)
+
+
+def test_float_cannot_be_dequantized():
+    with pytest.raises(UnsupportedModel, match="is float32, integers are needed"):
+        models.program_of(one("DequantizeLinear", np.float32(1), np.int8(0)))
+
+
+def test_integers_that_meet_before_dequantize_must_agree():
+    q = Qdq()
+    both = q.add("Concat", [q.quantize("x", 0.1, 3), q.quantize("x", 0.2, 3)], axis=1)
+    y = q.dequantize(both, 0.1, 3)
+    with pytest.raises(UnsupportedModel, match="differ in type or quantization"):
+        models.program_of(raw(q.nodes, {"x": IMAGE}, {y: IMAGE}, q.constants))
+
+
+def test_int8_ports_of_a_float_model():
+    proto = model([node("Relu", ["x"], ["y"])], {"x": IMAGE}, {"y": IMAGE})
+    with pytest.raises(ConfigError, match="io='int8', but x is not quantized"):
+        models.program_of(proto, io="int8")
+
+
+def test_a_target_that_allows_no_kernel_for_a_step(monkeypatch):
+    proto = model([node("Relu", ["x"], ["y"], name="r")], {"x": IMAGE}, {"y": IMAGE})
+    with pytest.raises(UnsupportedModel, match="r .Unary.: none of the kernels that target null"):
+        models.program_of(proto, replace(NULL, kernels=("other",)))
+    models.plain_catalogue(monkeypatch, ())
+    with pytest.raises(UnsupportedModel, match="no kernel computes unary"):
+        models.program_of(proto)
+
+
+def test_the_target_chooses_among_kernels(monkeypatch):
+    fast = models.plain_record("unary", "float32", name="float32_unary__fast", fast=True,
+                               requires=frozenset({"neon"}), cost=lambda spec: 0.5,
+                               scratch_bytes=lambda spec: spec.size)
+    models.plain_catalogue(monkeypatch, (*models.PLAIN, fast))
+    proto = model([node("Relu", ["x"], ["y"], name="r")], {"x": (5,)}, {"y": (5,)})
+    neon = replace(NULL, features=frozenset({"neon"}))
+    (step,) = models.program_of(proto, neon).entry().steps
+    assert (step.kernel, step.why_not_fast, step.scratch_bytes) == (
+        "float32_unary__fast", None, 5)
+    (step,) = models.program_of(proto, replace(neon, kernels=("float32_unary__plain",))
+                                ).entry().steps
+    assert step.kernel == "float32_unary__plain" and "restricts" in step.why_not_fast
