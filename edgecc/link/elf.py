@@ -11,7 +11,7 @@ from edgecc.errors import BundleError
 # e_machine as `uname -m` spells it. Source: System V gABI, registered machine numbers.
 MACHINES = {3: "i686", 8: "mips", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv"}
 KINDS = {1: "relocatable", 2: "executable", 3: "shared", 4: "core"}
-PT_INTERP, SHT_SYMTAB, SHT_DYNAMIC, SHT_DYNSYM = 3, 2, 6, 11
+PT_INTERP, SHT_SYMTAB, SHT_DYNAMIC, SHT_NOBITS, SHT_DYNSYM = 3, 2, 6, 8, 11
 DT_NEEDED, STB_LOCAL, STT_SECTION, STT_FILE = 1, 0, 3, 4
 
 
@@ -31,6 +31,7 @@ class ElfInfo:
 
 @dataclass(frozen=True)
 class _Section:
+    name: int
     type: int
     offset: int
     size: int
@@ -67,7 +68,7 @@ class _Reader:
         entry, count = self.unpack("HH", 58 if self.wide else 46)
         form = "IIQQQQI" if self.wide else "IIIIIII"
         heads = [self.unpack(form, at + i * entry) for i in range(count if at else 0)]
-        return [_Section(head[1], head[4], head[5], head[6]) for head in heads]
+        return [_Section(head[0], head[1], head[4], head[5], head[6]) for head in heads]
 
     def segment_types(self) -> list[int]:
         at, = self.unpack("Q", 32) if self.wide else self.unpack("I", 28)
@@ -101,6 +102,18 @@ def describe(data: bytes, where: str = "ELF file") -> ElfInfo:
         static=PT_INTERP not in file.segment_types() and not needed,
         needed=needed, defined_symbols=defined, undefined_symbols=undefined,
     )
+
+
+def section_bytes(data: bytes, name: str, where: str = "ELF file") -> list[bytes]:
+    """Contents of every section of that name. Raises BundleError as `describe`."""
+    file = _Reader(data, where)
+    sections = file.sections()
+    index, = file.unpack("H", 62 if file.wide else 50)
+    if index >= len(sections):
+        return []
+    names = sections[index].offset
+    found = [s for s in sections if s.size and file.text(names + s.name) == name]
+    return [bytes(data[s.offset : s.offset + s.size]) for s in found if s.type != SHT_NOBITS]
 
 
 def _strings(file: _Reader, sections: list[_Section], section: _Section) -> int:

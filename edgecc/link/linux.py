@@ -7,6 +7,7 @@ from edgecc.context import Context
 from edgecc.errors import ToolchainError
 from edgecc.link.archive import archive
 from edgecc.link.elf import describe
+from edgecc.link.stack import RED_ZONE_BYTES, frames
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.link.wrapper import wrapper
 from edgecc.lower import run_function
@@ -49,6 +50,28 @@ def link_linux(
     return dict(sorted(files.items()))
 
 
+def stack_bytes(
+    program: Program, plan: MemoryPlan, objects: Objects, target: Target, *,
+    config: CompileConfig, context: Context, name: str, version: str,
+) -> int | None:
+    """Upper bound of the stack below the caller of `<p>_run`, or None where it cannot be told.
+
+    The run function, its deepest kernel, and return addresses where the machine pushes them; not
+    the libc's memcpy and memset, nor a profile callback. Raises as `link_linux`.
+    """
+    prefix = run_function.prefix_of(name)
+    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
+    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    driver = driver_for(target, config, context)
+    run = frames(_run_object(driver, facts, texts, "-g1", "-fasynchronous-unwind-tables"))
+    kernels = [frames(code, where) for where, code in sorted(objects.code.items())]
+    if run is None or None in kernels:
+        return None
+    # the run function calls nothing of its own file but a leaf; a kernel may call its neighbours
+    kernel = max((sum(k) for k in kernels if k), default=0)
+    return sum(sorted(run)[-2:]) + kernel + RED_ZONE_BYTES.get(target.architecture, 0)
+
+
 def check_kernels(objects: Objects, target: Target) -> None:
     """Kernels are for the target's machine and call nothing but each other, memcpy and memset.
 
@@ -71,12 +94,16 @@ def check_kernels(objects: Objects, target: Target) -> None:
 
 def _model_object(driver: Driver, facts: Facts, texts: dict[str, str], objects: Objects) -> bytes:
     """Kernels and run function as one object, stripped of debug information and dead code."""
-    header, source = f"{facts.prefix}.h", f"{facts.prefix}.c"
-    files = {header: texts[f"include/{header}"], source: texts[f"src/{source}"]}
     # numbered: file names are the model's, and could meet one of ours
     parts = {f"kernel_{i}.o": objects.code[k] for i, k in enumerate(sorted(objects.code))}
-    parts["run.o"] = driver.compile(source, files)
+    parts["run.o"] = _run_object(driver, facts, texts)
     return driver.relocatable(parts, _api(facts))
+
+
+def _run_object(driver: Driver, facts: Facts, texts: dict[str, str], *flags: str) -> bytes:
+    header, source = f"{facts.prefix}.h", f"{facts.prefix}.c"
+    files = {header: texts[f"include/{header}"], source: texts[f"src/{source}"]}
+    return driver.compile(source, files, *flags)
 
 
 def _api(facts: Facts) -> list[str]:
@@ -102,7 +129,9 @@ def _runner(
     parts = {f"{n}.o": driver.compile(n, {n: text, **runner_h}) for n, text in shipped.items()}
     own = {"glue.c": glue(facts, objects.weights, model=name, target=target.name),
            f"{facts.prefix}.h": texts[f"include/{facts.prefix}.h"], **runner_h}
-    made = driver.executable({**parts, "model.o": model, "glue.o": driver.compile("glue.c", own)})
+    linked = {**parts, "model.o": model, "glue.o": driver.compile("glue.c", own)}
+    counted = {f"{facts.prefix}_run", "memcpy", *(call.symbol for call in objects.calls)}
+    made = driver.executable(linked, counted)
     elf = describe(made, where="runner")
     if elf.machine != target.architecture or not elf.static:
         raise ToolchainError(

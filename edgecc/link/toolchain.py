@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +20,13 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
 from edgecc.link.process import run_tool
+from edgecc.link.symbols import is_elf64, keep_symbols
 from edgecc.targets.target import Target
 
 KINDS = ("zig", "gcc", "clang")
 COMPILE = ("-std=c99", "-O2", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sections",
-           "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE")
+           "-fno-stack-protector", "-fomit-frame-pointer", "-fno-unwind-tables",
+           "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE")
 # zig builds libc the way the link asks for: without -O2 it is a debug build of 200 KB
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 # lld takes --strip-debug for programs only
@@ -42,10 +44,10 @@ class Driver:
     where: str
     cache_dir: Path
 
-    def compile(self, source: str, files: Mapping[str, str]) -> bytes:
-        """Object code of `files[source]`; the other files are its headers."""
+    def compile(self, source: str, files: Mapping[str, str], *more: str) -> bytes:
+        """Object code of `files[source]`; the other files are its headers, `more` are flags."""
         raw = {name: text.encode() for name, text in files.items()}
-        return self._make(raw, [*self.argv, *COMPILE, "-I.", "-c", source, "-o", "made"])
+        return self._make(raw, [*self.argv, *COMPILE, *more, "-I.", "-c", source, "-o", "made"])
 
     def relocatable(self, objects: Mapping[str, bytes], roots: Sequence[str]) -> bytes:
         """One object of all, without debug information and what no root reaches."""
@@ -67,9 +69,11 @@ class Driver:
         argv = [*self.argv, *LINK, *SHARED, f"-Wl,-soname,{soname}"]
         return self._make(files, [*argv, *sorted(objects), "-o", "made"])
 
-    def executable(self, objects: Mapping[str, bytes]) -> bytes:
-        """A static program."""
-        return self._make(objects, [*self.argv, *LINK, "-static", *sorted(objects), "-o", "made"])
+    def executable(self, objects: Mapping[str, bytes], symbols: Collection[str] = ()) -> bytes:
+        """A static program that keeps no names but the functions `symbols`."""
+        argv = [*self.argv, *LINK, "-static", *sorted(objects), "-o", "made"]
+        named = self._make(objects, [word for word in argv if word != "-s"])
+        return keep_symbols(named, symbols) if is_elf64(named) else self._make(objects, argv)
 
     def _make(self, files: Mapping[str, bytes], argv: list[str]) -> bytes:
         kept = self.cache_dir / "made" / self._key(files, argv)
