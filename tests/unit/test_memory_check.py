@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from memory_programs import chain, kernel, network, program, vector
+from memory_programs import chain, kernel, network, port, program, vector
 
 from edgecc.errors import CheckFailed
 from edgecc.memory import MemoryPlan, Placement, check_plan, plan
@@ -205,7 +205,9 @@ def test_a_buffer_of_no_program():
     ghost = Placement("ghost", "ram", 0, 32, 0, 1, "c")
     made = replace(CHAIN, entries=(entry,))
     rejected(made, replace(result, placements=(*result.placements, ghost)), "not in the program")
-    rejected(made, result, "ghost")
+    rejected(made, result, "make_t1 uses ghost, which has no placement")
+    entry = replace(CHAIN.entry(), inputs=(port(vector("ghost", 32)),))
+    rejected(replace(CHAIN, entries=(entry,)), result, "ghost, which is no buffer of c")
 
 
 def test_two_outputs_on_the_same_bytes():
