@@ -21,18 +21,24 @@ class Noise:
         self.signal = self.noise = 0.0
 
     def see(self, reference: np.ndarray, other: np.ndarray) -> None:
-        exact = reference.astype(np.float64)
-        self.signal += float(np.sum(exact**2))
-        self.noise += float(np.sum((exact - other.astype(np.float64)) ** 2))
+        exact, found = reference.astype(np.float64), other.astype(np.float64)
+        differ = exact != found  # equal infinities are no noise
+        self.signal += float(np.sum(exact[np.isfinite(exact)] ** 2))
+        with np.errstate(invalid="ignore"):
+            self.noise += float(np.sum((exact[differ] - found[differ]) ** 2))
 
     @property
     def db(self) -> float:
-        """Ratio in dB, at most EXACT_DB; a silent signal with noise is 0 dB."""
+        """Ratio in dB within ±EXACT_DB; a silent signal with noise is 0 dB, a new NaN or
+        infinity is -EXACT_DB."""
         if self.noise == 0.0:
             return EXACT_DB
+        if not np.isfinite(self.noise):
+            return -EXACT_DB
         if self.signal == 0.0:
             return 0.0
-        return min(10 * float(np.log10(self.signal / self.noise)), EXACT_DB)
+        ratio = 10 * (np.log10(self.signal) - np.log10(self.noise))
+        return float(np.clip(ratio, -EXACT_DB, EXACT_DB))
 
 
 def agreement(

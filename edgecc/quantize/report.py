@@ -70,7 +70,8 @@ class QuantReport:
         if self.worst:
             parts.append(f"worst layer {self.worst[0]} {self.worst[1]:.1f} dB")
         if self.left_in_float:
-            parts.append(f"{len(self.left_in_float)} operators in float")
+            plural = "s" if len(self.left_in_float) > 1 else ""
+            parts.append(f"{len(self.left_in_float)} operator{plural} in float")
         return " · ".join(parts)
 
     def to_text(self) -> str:
