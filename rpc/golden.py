@@ -80,15 +80,20 @@ def replay(client: RunnerClient, vectors: list[Vector], board: str) -> str:
 
 
 def agrees(dtype: str, want: bytes, got: bytes) -> bool:
-    """Whether an answer is right: equal, or for floats within the tolerance."""
+    """Whether an answer is right: equal, or for floats within the tolerance. Infinities and NaN
+    must be where they are expected."""
     if want == got or not dtype.startswith("float") or len(want) != len(got):
         return want == got
-    expected, found = (np.frombuffer(data, dtype).astype(np.float64) for data in (want, got))
-    if not np.array_equal(np.isfinite(expected), np.isfinite(found)):
-        return False
+    expected, found = _numbers(dtype, want), _numbers(dtype, got)
     finite = np.isfinite(expected)
+    if not np.array_equal(expected[~finite], found[~finite], equal_nan=True):
+        return False
     limit = FLOAT_TOLERANCE * np.abs(expected[finite]).max(initial=0.0)
-    return bool(np.abs(expected - found)[finite].max(initial=0.0) <= limit)
+    return bool((np.abs(expected[finite] - found[finite]) <= limit).all())
+
+
+def _numbers(dtype: str, data: bytes) -> np.ndarray:
+    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(np.float64)
 
 
 def _mismatch(vector: Vector, index: int, want: bytes, got: bytes, board: str) -> BoardError:
@@ -96,7 +101,20 @@ def _mismatch(vector: Vector, index: int, want: bytes, got: bytes, board: str) -
     wrong = sum(a != b for a, b in zip(want, got, strict=True))
     return BoardError(
         f"golden vector {vector.name}: output {index} differs in {wrong:,} of {len(want):,} bytes, "
-        f"first at byte {at}: expected {want[at]}, got {got[at]}", where=board,
+        f"first at byte {at}: expected {want[at]}, got {got[at]}"
+        f"{_distance(vector.dtypes[index], want, got)}", where=board,
         advice="nothing was timed; `edgecc verify` checks the bundle, and the same bundle on the "
         "target's emulated board tells whether the board is at fault",
     )
+
+
+def _distance(dtype: str, want: bytes, got: bytes) -> str:
+    """How far floats are apart, in parts of the largest one expected."""
+    if not dtype.startswith("float"):
+        return ""
+    expected, found = _numbers(dtype, want), _numbers(dtype, got)
+    finite = np.isfinite(expected) & np.isfinite(found)
+    worst = np.abs(expected[finite] - found[finite]).max(initial=0.0)
+    largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+    return (f" (largest difference {worst:.3g}, allowed {FLOAT_TOLERANCE:g} of the largest "
+            f"value, {largest:.3g})")

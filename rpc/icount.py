@@ -171,7 +171,7 @@ def match_steps(few: Tally, many: Tally,
     at = 0
     for symbol in step_symbols:
         if at < len(many.calls) and _is_call_of(many.calls[at][0], symbol):
-            steps.append((many.calls[at][1] - few.calls[at][1]) // (MANY - FEW))
+            steps.append(per_run(few, many, lambda tally, at=at: tally.calls[at][1]))
             at += 1
         else:
             steps.append(None)

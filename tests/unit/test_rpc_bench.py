@@ -1,12 +1,14 @@
 """bench and run_once on this machine, with a runner in Python; and what they refuse."""
 
 import json
+import struct
 
 import pytest
 import rpc_fake_runner as fake
 
 from edgecc.context import Context
 from edgecc.errors import BoardError, BundleError, ToolchainError
+from edgecc.rpc import golden
 from edgecc.rpc import probe as probe_module
 from edgecc.rpc.bench import bench, run_once, time_runs
 from edgecc.rpc.boards import get_board
@@ -58,6 +60,37 @@ def test_wrong_answers_are_never_timed(context):
     assert str(caught.value).startswith(
         "host: golden vector 0: output 0 differs in 1 of 16 bytes, first at byte 3: "
         "expected 234, got 235; nothing was timed")
+
+
+def floats(*values):
+    return struct.pack(f"<{len(values)}f", *values)
+
+
+@pytest.mark.parametrize(
+    ("want", "got", "right"),
+    [
+        ((1000.0, 1.0), (1000.09, 1.0), True),
+        ((1000.0, 1.0), (1000.0, 1.09), True),
+        ((1000.0, 1.0), (1000.0, 1.11), False),
+        ((1.0, float("nan")), (1.00001, float("nan")), True),
+        ((1.0, float("nan")), (1.0, 2.0), False),
+        ((1.0, 2.0), (1.0, float("nan")), False),
+        ((1.0, float("inf")), (1.0, float("-inf")), False),
+        ((1.0, 2.0), (1.0, float("inf")), False),
+        ((0.0, 0.0), (0.0, 1e-30), False),
+    ],
+)
+def test_floats_may_differ_by_a_part_of_the_largest(want, got, right):
+    assert golden.agrees("float32", floats(*want), floats(*got)) == right
+    assert not golden.agrees("int32", floats(*want), floats(*got))
+
+
+def test_float_answers_tell_how_far_they_are(context):
+    files, manifest = fake.files(), fake.manifest(host_cpu.architecture())
+    manifest["outputs"][0]["dtype"] = "float32"
+    files["vectors/0/output_0.bin"] = floats(1, 2, 3, 4)
+    with pytest.raises(BoardError, match="largest difference .*allowed 0.0001 of the largest"):
+        run(context, manifest=manifest, files=files)
 
 
 @pytest.mark.parametrize(
