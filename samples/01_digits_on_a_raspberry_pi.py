@@ -6,13 +6,12 @@ for this workstation. Usage:
 
     python samples/01_digits_on_a_raspberry_pi.py [--out out] [--images 450]
 
-Writes digits.onnx, digits.ecb and digits.report.html.
+Writes digits.onnx, calibration.npz, digits.ecb and digits.report.html.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,33 +40,34 @@ def main() -> None:
     started = time.monotonic()
     model = digits.train(train, train_labels)
     onnx.save(model, args.out / "digits.onnx")
+    np.savez(args.out / "calibration.npz", image=train[:CALIBRATION_IMAGES])
     say("train", f"{len(train):,} images · 2 convolutions, 1 fully connected layer · "
         f"{time.monotonic() - started:.1f} s")
 
     target = TARGET if loopback.ensure_emulation_tools(lambda text: say("setup", text)) else "host"
     if target == "host":
         say("setup", "no emulated board: doing the same on this workstation")
-    calibration = [{"image": image[None]} for image in train[:CALIBRATION_IMAGES]]
-    bundle = compiled(args.out / "digits.onnx", target, calibration)
-    on_host = compiled(args.out / "digits.onnx", "host", calibration, quiet=True)
+    bundle = compiled(args.out, target, edgecc.Context(progress=say))
     bundle.save(args.out / "digits.ecb")
+    on_host = compiled(args.out, "host", edgecc.Context())
 
     with board_of(target) as board:
-        say("board", f"{board.name}: {board.transport}, programs run "
+        say("connect", f"{board.name}: {board.transport}, programs run "
             f"{'through ' + board.emulator[0] if board.emulator else 'natively'}")
         measured = bundle.bench(board)
+        print(measured.to_text())
         answers = predictions(bundle, held_out, board)
     here = predictions(on_host, held_out, get_board("host"))
     page = report.html_report(bundle.manifest, measured.to_json())
     (args.out / "digits.report.html").write_text(page, encoding="utf-8")
 
     print()
-    print_table(rows(bundle.manifest, measured.to_json(), {
+    print_table(*rows(bundle.manifest, measured.to_json(), {
         "ONNX Runtime, float32": accuracy(float_predictions(model, held_out), labels),
         "this workstation, INT8": accuracy(here, labels),
         f"{board.name} ({target}), INT8": accuracy(answers, labels),
     }, len(labels), same=bool(np.array_equal(here, answers))))
-    print(f"\nwrote {args.out}/digits.onnx, digits.ecb, digits.report.html")
+    print(f"\nwrote {args.out}/digits.onnx, calibration.npz, digits.ecb, digits.report.html")
 
 
 def arguments() -> argparse.Namespace:
@@ -81,10 +81,9 @@ def say(what: str, text: str) -> None:
     print(f"{what:<9} {text}", flush=True)
 
 
-def compiled(path: Path, target: str, calibration: list, quiet: bool = False) -> edgecc.Bundle:
-    context = edgecc.Context() if quiet else edgecc.Context(progress=say)
-    return edgecc.compile(path, target=target, quantization="int8", calibration=calibration,
-                          context=context)
+def compiled(out: Path, target: str, context: edgecc.Context) -> edgecc.Bundle:
+    return edgecc.compile(out / "digits.onnx", target=target, quantization="int8",
+                          calibration=out / "calibration.npz", context=context)
 
 
 @contextmanager
@@ -128,10 +127,9 @@ def rows(manifest: dict, measured: dict, accuracies: dict[str, float], images: i
     yield "INT8 outputs, board against workstation", "identical" if same else "DIFFERENT"
 
 
-def print_table(pairs: Iterator[tuple[str, str]]) -> None:
-    left, listed = itertools.tee(pairs)
-    width = max(len(name) for name, _ in left)
-    for name, value in listed:
+def print_table(*pairs: tuple[str, str]) -> None:
+    width = max(len(name) for name, _ in pairs)
+    for name, value in pairs:
         print(f"{name:<{width}}   {value}")
 
 

@@ -124,13 +124,13 @@ def test_plug_in_cannot_replace_a_target(plug_ins):
 
 def test_example_of_the_readme_registers_from_its_own_file(tmp_path, monkeypatch):
     (block,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    (tmp_path / "rock_5b.py").write_text(block)
-    monkeypatch.delitem(sys.modules, "edgecc.targets.rock_5b", raising=False)
+    (tmp_path / "allwinner_h618.py").write_text(block)
+    monkeypatch.delitem(sys.modules, "edgecc.targets.allwinner_h618", raising=False)
     monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path)])
     all_targets.cache_clear()
     try:
-        assert findings(get_target("rock-5b")) == []
-        assert built_in_boards()["emulated-rock-5b"].target == "rock-5b"
+        assert findings(get_target("allwinner-h618")) == []
+        assert built_in_boards()["emulated-allwinner-h618"].target == "allwinner-h618"
     finally:
         all_targets.cache_clear()
 
