@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from edgecc.bundle import Bundle, check_bundle
@@ -56,10 +57,13 @@ def compile(
     tell.dump("lower", lambda: line.objects_text(objects))
     tell("lower", line.lowered(program, objects))
 
-    files = {}
+    files: dict[str, bytes] = {}
     if target.runner != "none":
-        files = link.link_linux(program, plan, objects, target, config=config, context=context,
-                                name=origin.prefix, version=origin.version)
+        named: dict[str, Any] = {"config": config, "context": context, "name": origin.prefix,
+                                 "version": origin.version}
+        files = link.link_linux(program, plan, objects, target, **named)
+        stack = link.stack_bytes(program, plan, objects, target, **named)
+        objects = replace(objects, stack_bytes=stack)
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
                       graph=graph, report=report, samples=samples, seed=context.seed)
     check_bundle(bundle)

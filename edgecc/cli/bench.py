@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     # The report says all that progress would: only its own lines are shown.
     report = bundle.bench(board, count=args.count, warmup=args.warmup, profile=args.profile)
     console.close()
-    console.line(report.to_text())
+    shown = report if args.profile else replace(report, steps=())
+    console.line(shown.to_text())
     write_pages(args, bundle.manifest, report, console)
     console.value(report.to_json())
     return 0
