@@ -87,8 +87,9 @@ def _modern(model: ir.Model) -> ir.Model:
 
 
 def _should_fold(node: ir.Node) -> bool | None:
-    """DequantizeLinear of a weight is how QDQ spells an integer weight: keep it."""
-    if node.op_type == "DequantizeLinear":
+    """DequantizeLinear of a weight is how QDQ spells an integer weight: keep it. What grows
+    beyond the limit (ConstantOfShape, Expand, Tile of a few numbers) must not be evaluated."""
+    if node.op_type == "DequantizeLinear" or shapes.elements(node.outputs[0]) > _FOLD_LIMIT:
         return False
     return True if node.op_type in ("QuantizeLinear", "ConstantOfShape") else None
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 
 import onnx
 import onnx_ir as ir
 
 from edgecc.errors import ConfigError, UnsupportedModel
+
+MOST_BYTES = 2**31 - 1  # kernels count bytes in int32
 
 
 def fix_inputs(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -135,7 +138,7 @@ def _merge(model: ir.Model, inferred: ir.Model) -> None:
 
 
 def require_fixed(model: ir.Model) -> None:
-    """Every computed value of the main graph must have a fixed shape.
+    """Every computed value of the main graph must have a fixed shape that int32 can address.
 
     Raises: UnsupportedModel naming the node.
     """
@@ -147,6 +150,24 @@ def require_fixed(model: ir.Model) -> None:
                     where=f"node {node.name} ({node.op_type})",
                     advice="its size must not depend on data",
                 )
+            _require_addressable(node, value)
+
+
+def _require_addressable(node: ir.Node, value: ir.Value) -> None:
+    size_bytes = elements(value) * (value.dtype.itemsize if value.dtype is not None else 1)
+    if size_bytes > MOST_BYTES:
+        raise UnsupportedModel(
+            f"{value.name} is too large",
+            where=f"node {node.name} ({node.op_type})",
+            needed=f"{size_bytes:,.0f} B",
+            available=f"{MOST_BYTES:,} B",
+            advice="use a smaller input or split the tensor",
+        )
+
+
+def elements(value: ir.Value) -> int:
+    """Elements of a value; 0 where its shape is not known."""
+    return math.prod(value.shape.numpy()) if value.shape is not None and is_fixed(value) else 0
 
 
 def is_fixed(value: ir.Value) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import onnx_ir as ir
@@ -52,13 +51,13 @@ def _see(
         observers[name].see(array)
 
 
-def values(model: ir.Model, names: list[str], samples: list[Feeds]) -> list[dict[str, np.ndarray]]:
-    """The named tensors of every sample."""
+def values(
+    model: ir.Model, names: list[str], samples: Iterable[Feeds]
+) -> Iterator[dict[str, np.ndarray]]:
+    """The named tensors, one sample at a time."""
     session = oracle.session(oracle.with_outputs(model, names))
     inputs = {i.name for i in session.get_inputs()}
     asked = [name for name in names if name not in inputs]
-    results = []
-    for feeds in islice(samples, None):
+    for feeds in samples:
         found = dict(zip(asked, session.run(asked, feeds), strict=True)) if asked else {}
-        results.append({name: feeds[name] if name in inputs else found[name] for name in names})
-    return results
+        yield {name: feeds[name] if name in inputs else found[name] for name in names}

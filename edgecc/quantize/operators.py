@@ -25,7 +25,7 @@ _TABLES = (
 )  # fmt: skip
 _MOVES = (
     "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity", "Slice", "Split",
-    "DepthToSpace", "SpaceToDepth", "Expand", "Tile",
+    "DepthToSpace", "SpaceToDepth", "Expand", "Tile", "GlobalMaxPool",
 )  # fmt: skip
 
 

@@ -334,6 +334,15 @@ class TestShapes:
         with pytest.raises(UnsupportedModel, match=r"node where \(NonZero\)"):
             load(make.model(y))
 
+    @pytest.mark.parametrize("op", ["ConstantOfShape", "Expand"])
+    def test_a_tensor_beyond_int32_is_refused_before_it_is_made(self, op):
+        make = GraphMaker()
+        huge = make.weight(np.int64([1 << 20, 1 << 20]))
+        inputs = [huge] if op == "ConstantOfShape" else [make.weight((1, 1)), huge]
+        x = make.add("Add", make.add(op, *inputs, name="bomb"), make.input("x", [1, 1]))
+        with pytest.raises(UnsupportedModel, match=rf"node bomb \({op}\).*2,147,483,647 B"):
+            load(make.model(x))
+
     def test_a_shape_that_contradicts_the_graph(self):
         make = GraphMaker()
         y = make.add("Reshape", make.input("x", ["N", 3, "H"]), make.weight(np.int64([1, 12])))
