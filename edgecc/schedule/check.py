@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from edgecc.errors import CheckFailed
-from edgecc.kernels.spec import Spec
+from edgecc.kernels.spec import Conv2d, FullyConnected, Spec
 from edgecc.schedule.program import (
     ITEM_BYTES,
     Branch,
@@ -199,6 +199,10 @@ def _check_kernel(step: Kernel) -> None:
         _require(0 <= entry.input < len(inputs) and 0 <= entry.output < len(outputs)
                  and entry.distance_bytes >= 0, step.name, f"has {entry}")
     _check_constants(step.name, step.spec, step.constants)
+    spec = step.spec
+    if isinstance(spec, Conv2d | FullyConnected) and spec.dtype == "int8":
+        narrow = spec.wide_weights or np.asarray(step.constants["weights"]).min() > -128
+        _require(bool(narrow), step.name, "has weights of -128 and does not say so")
 
 
 def _matches(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:

@@ -182,7 +182,7 @@ def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
              for name, shape in zip((*op.inputs, op.output), (*call.inputs, call.output),
                                     strict=True)]
     return Kernel(step, call.spec, record.name, tuple(views[:-1]), (views[-1],), call.constants,
-                  record.scratch_bytes(call.spec), _in_place(op, call.spec), call.spec.macs,
+                  record.scratch_bytes(call.spec), _in_place(call.spec, views), call.spec.macs,
                   op.nodes, why)
 
 
@@ -193,12 +193,19 @@ def _label(work: _Emitting, name: str, shape: tuple[int, ...]) -> str:
     return label if stored == shape else {1: "flat", 2: "NC"}.get(len(shape), "ND")
 
 
-def _in_place(op: Op, spec: specs.Spec) -> tuple[InPlace, ...]:
-    """Which inputs the output may overwrite: elements are read before they are written."""
+def _in_place(spec: specs.Spec, views: list[View]) -> tuple[InPlace, ...]:
+    """Which inputs the output may overwrite: elements are read before they are written.
+
+    Not where the other input shares the buffer and is read in another order.
+    """
+    apart = len(views) == 3 and views[0].buffer != views[1].buffer
     if isinstance(spec, specs.Conv2d | specs.FullyConnected):
-        return (InPlace(1, 0),) if spec.residual else ()
+        return (InPlace(1, 0),) if spec.residual and apart else ()
     if isinstance(spec, specs.Binary) and spec.broadcast == "same":
-        return InPlace(0, 0), InPlace(1, 0)
+        same = (views[0].buffer, views[0].offset_bytes) == (views[1].buffer, views[1].offset_bytes)
+        return (InPlace(0, 0), InPlace(1, 0)) if apart or same else ()
+    if isinstance(spec, specs.Binary) and not apart:
+        return ()
     if isinstance(spec, specs.Table | specs.Unary | specs.Binary):
         return (InPlace(0, 0),)
     return ()

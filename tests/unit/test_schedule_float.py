@@ -155,6 +155,7 @@ def test_a_residual_block_is_three_steps_without_conversions():
     assert (first.spec.clamp, first.spec.residual) == (True, False)
     assert (second.spec.clamp, second.spec.residual) == (True, True)
     assert [(i.input, i.output, i.distance_bytes) for i in second.in_place] == [(1, 0, 0)]
+    assert len({v.buffer for v in second.inputs}) == 2
     assert third.spec.clamp and third.constants["hi"] == 9
     assert len(second.nodes) == 3 and len(plain.entry().steps) == 7
     for program in (fused, plain):

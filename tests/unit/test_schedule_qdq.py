@@ -61,7 +61,7 @@ def test_residual_addition_fuses_and_keeps_every_byte(options):
     program = same_as_ort(residual_block(**options), limit=1)
     assert kinds(program) == ["conv2d"]
     (step,) = program.entry().steps
-    assert step.spec.residual and step.in_place[0].input == 1
+    assert step.spec.residual and not step.in_place  # the residual is also what it convolves
     assert step.inputs[1].shape == step.outputs[0].shape
     if options.get("inner_relu"):
         assert step.constants["inner_lo"] == step.constants["inner_zero_point"] == -3
@@ -84,6 +84,7 @@ def test_two_convolutions_added_use_the_later_one():
     assert kinds(program) == ["conv2d", "conv2d"]
     assert [s.spec.kh for s in program.entry().steps] == [1, 3]
     assert program.entry().steps[1].spec.residual
+    assert [(i.input, i.output) for i in program.entry().steps[1].in_place] == [(1, 0)]
 
 
 def test_a_gemm_takes_a_residual_too():
@@ -135,6 +136,9 @@ def test_weights_of_other_makers(options):
     program = same_as_ort(cases.finish(q, y, {"x": IMAGE}, (1, 4, 5, 6)),
                           limit=1 if "dtype" in options else 0)
     assert kinds(program) == ["conv2d"]
+    weights = program.entry().steps[0].constants["weights"]
+    assert program.entry().steps[0].spec.wide_weights == (weights.min() == -128)
+    assert (weights.min() == -128) == ("low" in options or "dtype" in options)
 
 
 def test_unsigned_activations_become_int8():
