@@ -1,6 +1,9 @@
 """The whole line on a small network: compiled for this machine, run, compared, repeated."""
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,3 +212,18 @@ def test_the_matrix_compares_and_counts(tmp_path, capsys):
     assert all(row["golden"] == "pass" and row["agrees"] for row in rows)
     assert main(["matrix", str(model), "--quantize", "none", "--count", "3"]) == 0
     assert "net    none       host    pass" in capsys.readouterr().out
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path):
+    model, _ = pipeline_models.files(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    command = [sys.executable, "-m", "edgecc.cli.main", "compile", str(model), "--target", "host",
+               "--name", f"interrupted{tmp_path.name}", "-o", str(out / "net.ecb")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout.readline().startswith("load")
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    # A shell sees 130 both ways: Python itself ends by the signal when it struck inside exec().
+    assert process.returncode in (130, -signal.SIGINT)
+    assert errors == "error: interrupted\n" and not list(out.iterdir())
