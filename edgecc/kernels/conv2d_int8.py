@@ -24,7 +24,7 @@ from edgecc.kernels.int8_tile import (
     header,
     pack_blocks,
 )
-from edgecc.kernels.isa import avx2, base, dotprod, neon, vnni
+from edgecc.kernels.isa import avx2, base, dotprod, neon, rvv, vnni
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape, padded
 from edgecc.kernels.spec import Conv2d
@@ -293,6 +293,8 @@ class _Code:
 TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (dotprod.DotProd(), ((4, 16), (5, 16), (8, 8), (1, 64))),
     (neon.Neon(), ((4, 4), (1, 16))),
+    (rvv.Rvv256(), ((7, 32), (4, 32))),
+    (rvv.Rvv256Half(), ((14, 16), (8, 16))),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
     (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
     (base.Isa(), ((2, 8), (4, 4))),

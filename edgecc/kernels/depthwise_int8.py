@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile, header
-from edgecc.kernels.isa import avx2, base, dotprod, neon, vnni
+from edgecc.kernels.isa import avx2, base, dotprod, neon, rvv, vnni
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape
 from edgecc.kernels.spec import Conv2d
@@ -363,6 +363,7 @@ def _interleave(lanes: int, first: int, count: int) -> list[int]:
 ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (
     (dotprod.DotProd(), (1, 2, 4)),
     (neon.NeonEnd(), (1, 2)),
+    (rvv.Rvv256Half(), (2, 4)),
     (vnni.Vnni(), (2,)),
     (avx2.Avx2(), (2,)),
     (base.Isa(), (1,)),

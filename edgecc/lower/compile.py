@@ -21,8 +21,9 @@ NO_TYPE_BASED_ALIASING = "-enable-tbaa:bool=false"
 def tvm_target(target: Target) -> tvm.target.Target:
     """TVM's description of `target`. Options are scoped to it, so targets do not mix."""
     spec: dict[str, Any] = {"kind": "llvm", "mtriple": target.triple, "mcpu": target.cpu}
-    if target.attributes:
-        spec["mattr"] = list(target.attributes)
+    optional = {"mattr": list(target.attributes), "mabi": target.abi,
+                "mfloat-abi": target.float_abi, "vector-width": target.vector_bits}
+    spec |= {key: value for key, value in optional.items() if value}
     spec["cl-opt"] = [NO_TYPE_BASED_ALIASING, *target.llvm_options]
     return tvm.target.Target(spec)
 

@@ -116,6 +116,7 @@ def kernel_object(
     """The object of one kernel, from the cache when nothing it depends on has changed."""
     key = hashlib.sha256("\n".join(
         [source_digest(), kernel, spec.text(), symbol, target.triple, target.cpu,
+         str(target.abi), str(target.float_abi), str(target.vector_bits),
          *target.attributes, "", *target.llvm_options, "", *sorted(target.features)]
     ).encode()).hexdigest()
     return cached(context.cache_dir / "kernels" / f"{key}.o",

@@ -13,6 +13,9 @@ from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
+TARGETS = ["host", *(pytest.param(name, marks=pytest.mark.emulated)
+                     for name in ("raspberry-pi-5", "spacemit-k1", "armv7-neon",
+                                  "riscv64-generic"))]
 
 
 def constants(spec, rng, k):
@@ -84,12 +87,12 @@ def check(target_name, records, specs, op):
         assert wrong == 0, f"{made.record.name} {made.spec.text()}: {wrong} of {expected.size} differ"
 
 
-@pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_conv2d_equals_reference(target):
     check(target, conv2d_int8.KERNELS, CONVS + wide(CONVS[:4]), "conv2d")
 
 
-@pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_fully_connected_equals_reference(target):
     check(target, fully_connected_int8.KERNELS, FULLY + wide(FULLY[:2]), "fully_connected")
 
@@ -112,6 +115,6 @@ DEPTHWISE = [
 ]
 
 
-@pytest.mark.parametrize("target", ["host", pytest.param("raspberry-pi-5", marks=pytest.mark.emulated)])
+@pytest.mark.parametrize("target", TARGETS)
 def test_depthwise_equals_reference(target):
     check(target, depthwise_int8.KERNELS, DEPTHWISE + wide(DEPTHWISE[:2]), "conv2d")
