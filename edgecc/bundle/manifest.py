@@ -8,9 +8,9 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from typing import Any
 
-from edgecc.bundle import elf
 from edgecc.bundle.schema import VERSIONS
 from edgecc.config import CompileConfig
+from edgecc.link.elf import loaded_bytes
 from edgecc.lower.objects import Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Entry, Kernel, Port, Program, Step
@@ -27,7 +27,8 @@ def build(
 ) -> dict[str, Any]:
     """Every field but `files`. `files` are the bundle's, for their sizes."""
     entry = program.entry("run")
-    code_bytes = elf.loaded_bytes(files[f"lib/lib{prefix}.so"]) if _links(target) else 0
+    library = files.get(f"lib/lib{prefix}.so")
+    code_bytes = 0 if library is None else loaded_bytes(library, where=f"lib{prefix}.so")
     return {
         **VERSIONS,
         "name": prefix,
@@ -47,10 +48,6 @@ def build(
         "seeds": {"seed": seed},
         "vectors": dict(vectors),
     }
-
-
-def _links(target: Target) -> bool:
-    return target.runner != "none"
 
 
 def sizes(plan: MemoryPlan, objects: Objects, files: Mapping[str, bytes],

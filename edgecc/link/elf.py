@@ -11,7 +11,8 @@ from edgecc.errors import BundleError
 # e_machine as `uname -m` spells it. Source: System V gABI, registered machine numbers.
 MACHINES = {3: "i686", 8: "mips", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv"}
 KINDS = {1: "relocatable", 2: "executable", 3: "shared", 4: "core"}
-PT_INTERP, SHT_SYMTAB, SHT_DYNAMIC, SHT_NOBITS, SHT_DYNSYM = 3, 2, 6, 8, 11
+PT_LOAD, PT_INTERP = 1, 3
+SHT_SYMTAB, SHT_DYNAMIC, SHT_NOBITS, SHT_DYNSYM = 2, 6, 8, 11
 DT_NEEDED, STB_LOCAL, STT_SECTION, STT_FILE = 1, 0, 3, 4
 
 
@@ -70,10 +71,13 @@ class _Reader:
         heads = [self.unpack(form, at + i * entry) for i in range(count if at else 0)]
         return [_Section(head[0], head[1], head[4], head[5], head[6]) for head in heads]
 
-    def segment_types(self) -> list[int]:
+    def segments(self) -> list[tuple[int, int]]:
+        """(type, bytes in the file) of every segment."""
         at, = self.unpack("Q", 32) if self.wide else self.unpack("I", 28)
         entry, count = self.unpack("HH", 54 if self.wide else 42)
-        return [self.unpack("I", at + i * entry)[0] for i in range(count)]
+        form, size = ("IIQQQQ", 5) if self.wide else ("IIIII", 4)
+        heads = [self.unpack(form, at + i * entry) for i in range(count)]
+        return [(head[0], head[size]) for head in heads]
 
     def entries(self, section: _Section, size: int) -> Iterator[int]:
         if section.offset + section.size > len(self.data):
@@ -99,9 +103,15 @@ def describe(data: bytes, where: str = "ELF file") -> ElfInfo:
         machine=f"riscv{64 if file.wide else 32}" if name == "riscv" else name,
         bits=64 if file.wide else 32,
         kind=KINDS.get(kind, f"kind {kind}"),
-        static=PT_INTERP not in file.segment_types() and not needed,
+        static=PT_INTERP not in [kind for kind, _ in file.segments()] and not needed,
         needed=needed, defined_symbols=defined, undefined_symbols=undefined,
     )
+
+
+def loaded_bytes(data: bytes, where: str = "ELF file") -> int:
+    """Bytes that are loaded from the file: code, constants, initial data and the tables of a
+    shared library. Raises BundleError as `describe`."""
+    return sum(size for kind, size in _Reader(data, where).segments() if kind == PT_LOAD)
 
 
 def section_bytes(data: bytes, name: str, where: str = "ELF file") -> list[bytes]:
