@@ -140,12 +140,12 @@ def build_float(spec: Binary, symbol: str, target: Any) -> Any:
     from edgecc.kernels import tir
 
     with _open(spec, symbol, weights=spec.clamp) as k:
-        limits = [word(k, i, "float32") for i in range(2)] if spec.clamp else None
+        limits = [word(k, i, "float32") for i in range(2)] if spec.clamp else []
         second = _second(k, spec)
 
         def compute(at: Any, other: Any, lanes: int) -> Any:
             y = FLOAT[spec.kind](tir.load(k.inputs[0], at, lanes), second(other, lanes))
-            return bounded(y, *limits, lanes) if limits else y
+            return bounded(y, limits[0], limits[1], lanes) if limits else y
 
         _sweep(k, spec, vector_bytes(target) // 4, compute, unroll=4)
     return k.func

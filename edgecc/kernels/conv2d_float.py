@@ -82,7 +82,8 @@ def open_kernel(spec: Conv2d, symbol: str, scratch: int) -> Any:
     result = ("float32", spec.n * spec.oh * spec.ow * spec.k)
     inputs = [("float32", spec.n * spec.h * spec.w * spec.c)]
     return tir.kernel(symbol, inputs=inputs + [result] * spec.residual, outputs=[result],
-                      weights=True, scratch=("float32", scratch) if scratch else None)
+                      weights=True, scratch=("float32", scratch) if scratch else None,
+                      may_alias=spec.residual)
 
 
 class Rows:

@@ -13,11 +13,15 @@ MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds |x| < 2^22 half to even
 MAGIC_BITS = 0x4B400000
 
 
+VECTOR_BYTES = (  # the widest vectors worth using, by the first feature a target has
+    ("avx512bw", 64), ("avx2", 32), ("rvv256", 32),
+    ("rv64gc", 4),  # no vectors: one float, or four bytes, at a time
+)
+
+
 def vector_bytes(target: Any) -> int:
-    """Bytes of the widest vectors worth using."""
-    if {"avx512f", "avx512bw"} <= target.features:
-        return 64
-    return 32 if "avx2" in target.features else 16
+    """Bytes of the vectors that kernels for `target` are written in."""
+    return next((n for feature, n in VECTOR_BYTES if feature in target.features), 16)
 
 
 def header(*values: Any) -> np.ndarray:
@@ -68,15 +72,15 @@ def sweep(k: Any, size: int, lanes: int, compute: Callable[[Any, int], Any], unr
 
     whole, unroll = size // BLOCK, min(unroll, BLOCK // lanes)
     if whole:
-        with tir.loop(k.begin, tir.T.min(k.end, whole)) as block:
-            with tir.loop(0, BLOCK // (lanes * unroll)) as turn:
-                at = block * BLOCK + turn * (lanes * unroll)
-                _group(k, compute, [(at + lanes * u, lanes) for u in range(unroll)])
+        step, blocks = lanes * unroll, (k.begin, tir.T.min(k.end, whole))
+        with tir.loop(*blocks) as block, tir.loop(0, BLOCK // step) as turn:
+            at = block * BLOCK + turn * step
+            _group(k, compute, [(at + lanes * u, lanes) for u in range(unroll)])
     if size % BLOCK:
         with tir.when(k.end > tir.T.max(k.begin, whole)):
-            rest = pieces(size % BLOCK, lanes)
+            rest = [(whole * BLOCK + at, n) for at, n in pieces(size % BLOCK, lanes)]
             for first in range(0, len(rest), unroll):
-                _group(k, compute, [(whole * BLOCK + at, n) for at, n in rest[first:first + unroll]])
+                _group(k, compute, rest[first:first + unroll])
 
 
 def _group(k: Any, compute: Callable[[Any, int], Any], spans: Sequence[tuple[Any, int]]) -> None:

@@ -31,6 +31,7 @@ class FloatIsa:
 ISAS = (
     FloatIsa("generic", frozenset(), 4, 2, 8),
     FloatIsa("neon", frozenset({"neon"}), 4, 4, 16, by_lane=True),
+    FloatIsa("rvv256", frozenset({"rvv256"}), 8, 4, 24),
     FloatIsa("avx2", frozenset({"avx2", "fma"}), 8, 2, 12),
     FloatIsa("avx512", frozenset({"avx512f", "avx512bw", "avx512vl"}), 16, 2, 24),
 )

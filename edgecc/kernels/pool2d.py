@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.elementwise import accept_all, header, nothing, vector_bytes, word
+from edgecc.kernels.elementwise import header, nothing, vector_bytes, word
 from edgecc.kernels.pool_window import Counts, Pooling, across_channels
 from edgecc.kernels.reference import pool_counts, pool_ratio
 from edgecc.kernels.registry import KernelRecord
