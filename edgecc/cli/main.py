@@ -22,8 +22,9 @@ COMMANDS = ("compile", "quantize", "bench", "run", "inspect", "verify", "matrix"
             "boards")
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-EPILOG = """exit codes: 0 ok · 2 arguments · 3 unsupported model · 4 quantization · 5 does not fit ·
-6 target · 7 toolchain · 8 board · 9 bundle · 70 a bug in edgecc · 130 interrupted"""
+EPILOG = """exit codes: 0 ok · 1 a row of matrix failed · 2 arguments · 3 unsupported model ·
+4 quantization · 5 does not fit · 6 target · 7 toolchain · 8 board · 9 bundle ·
+70 a bug in edgecc · 130 interrupted"""
 
 
 class Parser(argparse.ArgumentParser):
