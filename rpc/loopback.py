@@ -1,5 +1,5 @@
 """A throw-away SSH server on 127.0.0.1: makes a workstation with QEMU into a board that is reached
-as any other. Its keys, its configuration and its processes are gone afterwards.
+as any other. Its keys, its files and its processes are gone afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from edgecc.targets import get_target
 NAME = "loopback"
 SERVER_DIRS = ("/usr/sbin", "/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin")
 PRIVSEP_DIR = Path("/run/sshd")
-START_TIMEOUT_S = 10.0
+START_TIMEOUT_S, END_TIMEOUT_S = 10.0, 5.0
 PACKAGES = {"sshd": "openssh-server", "ssh-keygen": "openssh-client"}
 CONFIG = """\
 Port {port}
@@ -63,7 +63,8 @@ def start(target: str = "raspberry-pi-5", emulator: Sequence[str] | None = None,
     """
     prefix = get_target(target).emulator if emulator is None else tuple(emulator)
     sshd, keygen = _find("sshd"), _find("ssh-keygen")
-    with tempfile.TemporaryDirectory(prefix="edgecc-sshd-") as name, _privsep_dir():
+    _make_privsep_dir()
+    with tempfile.TemporaryDirectory(prefix="edgecc-sshd-") as name:
         folder = Path(name)
         _make_keys(keygen, folder)
         server, port = _start_server(sshd, folder, config or CONFIG)
@@ -93,24 +94,11 @@ def _find(program: str) -> str:
     return found
 
 
-@contextmanager
-def _privsep_dir() -> Iterator[None]:
-    """sshd started by root insists on this folder; one that we made is removed again."""
-    ours = os.geteuid() == 0 and not PRIVSEP_DIR.exists()
-    if ours:
-        PRIVSEP_DIR.mkdir(mode=0o755)
-    try:
-        yield
-    finally:
-        if ours:
-            _remove_empty(PRIVSEP_DIR)
-
-
-def _remove_empty(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        return
+def _make_privsep_dir() -> None:
+    """sshd started by root insists on this folder, at its start and for every connection. It
+    stays: it is where Debian's own sshd keeps it, and another server may be using it."""
+    if os.geteuid() == 0:
+        PRIVSEP_DIR.mkdir(mode=0o755, exist_ok=True)
 
 
 def _make_keys(keygen: str, folder: Path) -> None:
@@ -168,19 +156,33 @@ def descendants(pid: int) -> list[int]:
 
 
 def _end(server: subprocess.Popen) -> None:
-    """Ends the server and everything that it started."""
-    below = descendants(server.pid)
-    server.terminate()
-    for pid in below:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+    """Ends the server and everything that it started, and waits until all are gone."""
+    below: set[int] = set()
+    if server.poll() is None:
+        server.send_signal(signal.SIGSTOP)
+        while new := set(descendants(server.pid)) - below:  # stopped ones start no others
+            below |= new
+            _signal(new, signal.SIGSTOP)
+    _signal(below, signal.SIGKILL)
+    server.kill()
+    server.wait()
+    deadline = time.monotonic() + END_TIMEOUT_S
+    while any(map(_runs, below)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _signal(pids: set[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+def _runs(pid: int) -> bool:
     try:
-        server.wait(5)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
+        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return state[0] != "Z"
 
 
 def missing_tools(emulator: str = "qemu-aarch64") -> list[str]:

@@ -1,5 +1,6 @@
 """The SSH transport against a real OpenSSH server on loopback: what works and what breaks."""
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -73,13 +74,20 @@ def wait_until_gone(text, seconds=5):
 
 def session_servers(server):
     """The sshd processes that serve open connections."""
-    return [pid for pid in loopback.descendants(server.pid)
-            if Path(f"/proc/{pid}/comm").read_text().startswith("sshd")]
+    return [pid for pid in loopback.descendants(server.pid) if name_of(pid).startswith("sshd")]
+
+
+def name_of(pid):
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return "ended"
 
 
 def drop_connections(server):
     for pid in session_servers(server):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def blobs(server):
