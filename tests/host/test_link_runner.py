@@ -86,7 +86,9 @@ def test_status_and_pin(tiny):
     (encode_u32(Type.GET_OUTPUT, 7), "no such output: index (needed 7, available 1)"),
     (encode(Type.RUN), "wrong payload size: bytes (needed 4, available 0)"),
     (encode_u32(Type.RUN, 1, b"x"), "wrong payload size: bytes (needed 4, available 5)"),
-    (encode_u32(Type.RUN, 2**32 - 1), "too many runs at once"),
+    (encode_u32(Type.RUN, 1_000_001), "at once: count (needed 1000001, available 1000000)"),
+    (encode_u32(Type.RUN_UNTIMED, 2**32 - 1), "too many runs at once"),
+    (encode_u32(Type.PROFILE, 2**32 - 1), "too many runs at once"),
     (encode_u32(Type.PIN, 2**32 - 1), "no such cpu"),
     (encode_u32(Type.PIN, 1023), "Invalid argument"),
     (encode(Type.HELLO, b"hello"), "wrong payload size"),
@@ -130,7 +132,8 @@ def test_a_length_that_lies_is_answered_before_its_payload_comes(tiny):
 def test_noise_never_crashes_the_runner(tiny, parts):
     done = subprocess.run([tiny / "runner" / "runner", tiny / "weights.bin"],
                           input=b"".join(parts), capture_output=True, timeout=60, check=False)
-    assert done.returncode in (0, 5) and done.stderr == b""
+    assert done.returncode in (0, 5), parts
+    assert done.stderr == b""
     link_models.frames(done.stdout)
 
 
