@@ -16,6 +16,6 @@ python=$VIRTUAL_ENV/bin/python
 
 # install_checkout EXTRA: edgecc from this checkout with one of setup.py's extras.
 install_checkout() {
-    echo "setup     installing edgecc[$1] into $VIRTUAL_ENV"
-    "$python" -m pip install --quiet --disable-pip-version-check --editable ".[$1]"
+    echo "setup     installing edgecc[$1] into $VIRTUAL_ENV (the first time: minutes)"
+    "$python" -m pip install -qq --disable-pip-version-check --editable ".[$1]"
 }

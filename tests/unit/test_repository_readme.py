@@ -1,0 +1,38 @@
+"""What the README shows is true: its commands parse, its board loads."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from edgecc.cli.main import parser
+from edgecc.rpc.boards import load_boards
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_every_command_of_the_readme_parses():
+    lines = [line for block in blocks("") for line in block.splitlines()
+             if line.startswith("edgecc ")]
+    assert len(lines) >= 3
+    for line in lines:
+        assert parser().parse_args(shlex.split(line)[1:]).command
+
+
+def test_board_of_the_readme_loads(tmp_path):
+    (block,) = blocks("toml")
+    (tmp_path / "boards.toml").write_text(block)
+    board = load_boards([tmp_path / "boards.toml"])["pi5"]
+    assert (board.transport, board.target, board.cpu) == ("ssh", "raspberry-pi-5", 3)
+    assert board.key == str(Path("~/.ssh/id_ed25519").expanduser())
+
+
+def test_links_and_length_suit_a_newcomer():
+    assert len(README.splitlines()) < 160
+    for word in ("scripts/demo.sh", "scripts/test.sh", "targets/README.md", "CONTRIBUTING.md"):
+        assert word in README
