@@ -8,6 +8,7 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.schedule.arrange import arrange
 from edgecc.schedule.borders import settle_borders
+from edgecc.schedule.dead_channels import remove_dead_channels
 from edgecc.schedule.emit import emit, identifier
 from edgecc.schedule.fuse import drop_identities, fuse
 from edgecc.schedule.program import Kernel, Program
@@ -20,7 +21,9 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
     graph = read_graph(model)
     graph = fold_quantization(graph)
     graph = settle_borders(graph, config.io)
-    graph = fuse(graph) if config.fusion else drop_identities(graph)
+    graph = drop_identities(graph)
+    if config.fusion:
+        graph = remove_dead_channels(fuse(graph))
     arranged = arrange(graph)
     program = emit(arranged, target, config.name or identifier(graph.name, "model"))
     context.progress("schedule", summary(program))

@@ -22,6 +22,7 @@ from edgecc.schedule.ops import (
     Pad,
     Reshape,
     Unary,
+    substitute,
 )
 from edgecc.schedule.rounding import EVERY
 
@@ -31,14 +32,37 @@ Rule = Callable[[Graph, Op], dict[str, Op | None] | None]
 
 def fuse(graph: Graph) -> Graph:
     """Apply every rule until none changes the graph."""
-    for rule in (drop_identity, fold_pad, compose_tables, fuse_clamp, fuse_residual):
+    for rule in (fold_pad, compose_tables, fuse_clamp, fuse_residual):
         graph = _everywhere(graph, rule)
     return graph
 
 
 def drop_identities(graph: Graph) -> Graph:
-    """The only rule that also runs without fusion."""
-    return _everywhere(graph, drop_identity)
+    """Tables and reshapes that change nothing: gone with and without fusion."""
+    graph = _everywhere(graph, drop_identity)
+    at = 0
+    while at < len(graph.ops):
+        names = _alias(graph, graph.ops[at])
+        if not names:
+            at += 1
+            continue
+        ops = [*graph.ops[:at], *graph.ops[at + 1:]]
+        renamed = [replace(op, output=names.get(op.output, op.output)) for op in ops]
+        graph = graph.with_ops(substitute(renamed, names))
+    return graph
+
+
+def _alias(graph: Graph, op: Op) -> dict[str, str]:
+    """The name to give up for the other one, where a reshape keeps the shape."""
+    if not isinstance(op, Reshape):
+        return {}
+    source, output = op.inputs[0], op.output
+    if graph.tensors[source].shape != graph.tensors[output].shape:
+        return {}
+    if output not in graph.outputs:
+        return {output: source}
+    ports = (*graph.inputs, *graph.outputs)
+    return {} if source in ports else {source: output}
 
 
 def _everywhere(graph: Graph, rule: Rule) -> Graph:
