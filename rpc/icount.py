@@ -183,4 +183,4 @@ def match_steps(few: Tally, many: Tally,
 
 def _is_call_of(callee: str, symbol: str) -> bool:
     """A copy may end in any of the C library's functions, or in one without a symbol."""
-    return callee in (symbol, "?") or (symbol == "memcpy" and callee.lstrip("_")[:3] == "mem")
+    return callee in (symbol, "?") or (symbol == "memcpy" and "mem" in callee)

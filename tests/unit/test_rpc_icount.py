@@ -62,6 +62,13 @@ def test_work_that_depends_on_data_has_no_figure():
     assert counts.total is None and "depends on its data" in counts.reason
 
 
+@pytest.mark.parametrize("name", ["memcpy", "__memcpy_generic", "rt.memcpy.memcpyFast"])
+def test_a_copy_has_many_names(name):
+    few, many = (dataclasses.replace(t, calls=(t.calls[0], (name, t.calls[1][1]), t.calls[2]))
+                 for t in (ONE, THREE))
+    assert match_steps(few, many, STEPS) == ((300, 17, 400), None)
+
+
 def test_steps_that_do_not_match_have_no_figures():
     steps, reason = match_steps(ONE, THREE, ["conv", "softmax", "conv"])
     assert steps == (300, 17, 400)  # a call without a symbol may be any
