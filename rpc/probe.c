@@ -69,7 +69,10 @@ static void put_number(long value) {
 static void put_string(const char *text) {
     put("\"");
     for (char one[2] = {0, 0}; *text; text++)
-        if (*text >= ' ' && *text < 127 && *text != '"' && *text != '\\') { one[0] = *text; put(one); }
+        if (*text >= ' ' && *text < 127 && *text != '"' && *text != '\\') {
+            one[0] = *text;
+            put(one);
+        }
     put("\"");
 }
 

@@ -126,6 +126,8 @@ class Pool(Op):
 
 @dataclass(frozen=True, eq=False)
 class Softmax(Op):
+    """Exponentials over `axis` that sum to one."""
+
     axis: int = field(kw_only=True)
 
 
@@ -168,11 +170,15 @@ class Reshape(Op):
 
 @dataclass(frozen=True, eq=False)
 class Transpose(Op):
+    """The same elements with their axes in another order."""
+
     permutation: tuple[int, ...] = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Concat(Op):
+    """The inputs one after the other along `axis`."""
+
     axis: int = field(kw_only=True)
 
 
