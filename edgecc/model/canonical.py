@@ -21,7 +21,7 @@ from edgecc.context import Context
 from edgecc.errors import UnsupportedModel
 from edgecc.model import linear, norms, oracle, reading, shapes
 
-OPSET = 17
+OPSET, IR_VERSION = 17, 8
 _FOLD_LIMIT = 1 << 26  # elements; weights are folded whatever their size
 _ROUNDS = 4
 
@@ -57,6 +57,8 @@ def _inlined(proto: onnx.ModelProto) -> ir.Model:
     common.TopologicalSortPass()(model)
     common.ClearMetadataAndDocStringPass()(model)
     model.graph.name = model.graph.name or "model"
+    # Old versions list initializers as inputs, and the opset converter goes by the version.
+    model.ir_version = max(model.ir_version or IR_VERSION, IR_VERSION)
     return model
 
 
@@ -82,7 +84,7 @@ def _converted(model: ir.Model, name: str) -> ir.Model:
 
 def _modern(model: ir.Model) -> ir.Model:
     common.RemoveInitializersFromInputsPass()(model)
-    model.ir_version = max(model.ir_version or 8, 8)
+    model.ir_version = max(model.ir_version or IR_VERSION, IR_VERSION)
     return model
 
 
@@ -109,12 +111,17 @@ def _simplify(model: ir.Model) -> None:
 
 
 def _fold(model: ir.Model) -> bool:
-    result = optimizer.fold_constants(
-        model,
-        input_size_limit=_FOLD_LIMIT,
-        output_size_limit=_FOLD_LIMIT,
-        should_fold=_should_fold,
-    )
+    try:
+        result = optimizer.fold_constants(
+            model,
+            input_size_limit=_FOLD_LIMIT,
+            output_size_limit=_FOLD_LIMIT,
+            should_fold=_should_fold,
+        )
+    except RuntimeError as error:  # says which node; its cause says why
+        raise UnsupportedModel(
+            f"constants cannot be folded: {error} ({error.__cause__})", where=model.graph.name
+        ) from error
     common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
     return bool(result.modified)
 
@@ -157,6 +164,7 @@ def _tidy(model: ir.Model, names: Mapping[tuple[str, str], str]) -> None:
         common.LiftSubgraphInitializersToMainGraphPass(),
         common.DeduplicateInitializersPass(),
         common.CommonSubexpressionEliminationPass(),
+        common.OutputFixPass(),  # bodies with one value as two outputs run wrongly
         common.RemoveUnusedNodesPass(),
         common.RemoveUnusedOpsetsPass(),
         common.ClearMetadataAndDocStringPass(),

@@ -46,6 +46,11 @@ def _check_names(model: ir.Model, shapes: Mapping[str, tuple[int, ...]]) -> None
 
 def _dims(value: ir.Value) -> list[int | str]:
     """Fixed dimensions as numbers, dynamic ones as their name ('' if they have none)."""
+    if not isinstance(value.type, ir.TensorType | None):
+        raise UnsupportedModel(
+            "the input is not a tensor (sequences and optionals have no place in an arena)",
+            where=f"input {value.name}",
+        )
     if value.shape is None:
         raise UnsupportedModel(
             "the input has no shape, not even a rank",
@@ -144,7 +149,7 @@ def require_fixed(model: ir.Model) -> None:
     """
     for node in model.graph:
         for value in node.outputs:
-            if value.name and not is_fixed(value):
+            if value.name and not (is_fixed(value) and isinstance(value.type, ir.TensorType)):
                 raise UnsupportedModel(
                     f"the shape of {value.name} is not known before the model runs",
                     where=f"node {node.name} ({node.op_type})",
@@ -154,7 +159,8 @@ def require_fixed(model: ir.Model) -> None:
 
 
 def _require_addressable(node: ir.Node, value: ir.Value) -> None:
-    size_bytes = elements(value) * (value.dtype.itemsize if value.dtype is not None else 1)
+    sized = value.dtype not in (None, ir.DataType.STRING)
+    size_bytes = elements(value) * (value.dtype.itemsize if sized and value.dtype else 1)
     if size_bytes > MOST_BYTES:
         raise UnsupportedModel(
             f"{value.name} is too large",

@@ -12,7 +12,7 @@ from shared_data import shared
 
 from edgecc.context import Context
 from edgecc.errors import ConfigError, UnsupportedModel
-from edgecc.model import check_model, load, oracle, save, to_proto, to_text
+from edgecc.model import canonical, check_model, load, oracle, save, to_proto, to_text
 
 MODELS = (
     "mlperf_tiny_ad_autoencoder_fp32",
@@ -209,6 +209,20 @@ class TestRewrites:
         model = loaded(make.model(x, first, second, make.add("Identity", "x")))
         assert [v.name for v in model.graph.outputs] == [x, first, second, "v3"]
 
+    def test_bodies_keep_outputs_apart_that_become_one_value(self):
+        def value(name):
+            return helper.make_tensor_value_info(name, TensorProto.FLOAT, [2])
+
+        nodes = [helper.make_node("Add", ["sum", "next"], ["total"], "add"),
+                 helper.make_node("Identity", ["total"], ["shown"], "show")]  # fmt: skip
+        body = helper.make_graph(
+            nodes, "body", [value("sum"), value("next")], [value("total"), value("shown")]
+        )
+        make = GraphMaker()
+        inputs = make.input("first", [2]), make.input("x", [3, 2])
+        proto = make.model(*make.add("Scan", *inputs, outputs=2, body=body, num_scan_inputs=1))
+        check_same(proto, load(proto))
+
     def test_functions_are_inlined(self):
         make = GraphMaker()
         make.imports.append(helper.make_opsetid("local", 1))
@@ -235,6 +249,17 @@ class TestRewrites:
         y = make.add("Relu", x, name="")
         names = [node.name for node in loaded(make.model(y)).graph]
         assert names == ["relu_0", "mine", "relu_2"]
+
+    def test_old_models_with_weights_among_the_inputs_are_converted(self):
+        make = GraphMaker(opset=9)
+        x = make.conv(make.input("x", [1, 3, 4, 4]), 3, 2)
+        proto = make.model(make.add("Softmax", make.add("Flatten", x)))
+        proto.ir_version = 3
+        for tensor in proto.graph.initializer:
+            proto.graph.input.append(
+                helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, tensor.dims)
+            )
+        assert [v.name for v in loaded(proto).graph.inputs] == ["x"]
 
     def test_opset_11_is_converted(self):
         make = GraphMaker(opset=11)
@@ -328,6 +353,13 @@ class TestShapes:
         with pytest.raises(UnsupportedModel, match="input x: the input has no shape"):
             load(proto)
 
+    def test_sequences_are_refused(self):
+        make = GraphMaker()
+        make.inputs.append(helper.make_tensor_sequence_value_info("q", TensorProto.FLOAT, [2]))
+        y = make.add("SequenceAt", "q", make.weight(np.int64(0)))
+        with pytest.raises(UnsupportedModel, match="input q: the input is not a tensor"):
+            load(make.model(y))
+
     def test_sizes_that_depend_on_data(self):
         make = GraphMaker()
         y = make.add("Cast", make.add("NonZero", make.input("x", [1, 4]), name="where"), to=1)
@@ -415,6 +447,26 @@ class TestBadInput:
                      else_branch=branch("b", "Nope"))  # fmt: skip
         with pytest.raises(UnsupportedModel, match="node node_b: operator Nope is unknown"):
             load(make.model(y))
+
+    def test_constants_that_cannot_be_folded(self, monkeypatch):
+        def refuse(model, **limits):
+            raise RuntimeError("node x") from ValueError("it is odd")
+
+        monkeypatch.setattr(canonical.optimizer, "fold_constants", refuse)
+        make = GraphMaker()
+        with pytest.raises(UnsupportedModel, match=r"cannot be folded: node x \(it is odd\)"):
+            load(make.model(make.add("Relu", make.input("x", [1, 4]))))
+
+    def test_models_that_cannot_take_zeros_run_on_ones(self):
+        make = GraphMaker()
+        divisor = make.input("x", [1, 4], TensorProto.INT32)
+        y = make.add("Div", make.weight(np.int32([1, 2, 3, 4])), divisor)
+        assert ops(load(make.model(make.add("Cast", y, to=TensorProto.FLOAT)))) == ["Div", "Cast"]
+
+    def test_types_that_numpy_does_not_know_need_not_run(self):
+        make = GraphMaker()
+        x = make.add("Cast", make.input("x", [1, 4], TensorProto.BFLOAT16), to=TensorProto.FLOAT)
+        assert ops(load(make.model(make.add("Relu", x)))) == ["Cast", "Relu"]
 
     def test_what_onnx_runtime_refuses_is_refused_with_its_words(self):
         make = GraphMaker()
