@@ -46,6 +46,9 @@ class Arranged:
     graph: Graph
     layouts: Mapping[str, Layout]
 
+    def tensor(self, name: str) -> Tensor:
+        return self.graph.tensors[name]
+
     @property
     def conversions(self) -> int:
         return sum(isinstance(op, Relayout) for op in self.graph.ops)
@@ -244,9 +247,12 @@ def _transpose(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
 
 
 def _concat(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+    assert isinstance(op, Concat)
     found = [lay.axis_order(work.layouts[n], work.shape(n)) for n in op.inputs]
     rank = len(work.shape(op.output))
     order = next((o for o in found if o is not None), tuple(range(rank)))
+    if any(work.shape(op.output)[i] != 1 for i in order[:order.index(op.axis)]):
+        order = (op.axis, *(i for i in order if i != op.axis))  # parts are contiguous then
     names = [work.want(n, lay.make(work.shape(n), order)) for n in op.inputs]
     return names, lay.make(work.shape(op.output), order)
 

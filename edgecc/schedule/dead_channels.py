@@ -18,7 +18,7 @@ from edgecc.schedule.ops import Constant, Conv, Dense, Graph, Lookup, Op, Pool, 
 from edgecc.schedule.ranges import Range, channel_ranges
 from edgecc.schedule.rounding import integer_bias, product_scale
 
-CHANNEL_STEP = 16  # int8 lanes of a 128-bit vector: fewer channels than a multiple gain nothing
+CHANNEL_STEP = 8  # half a 128-bit vector: the fewest instructions of 4, 8 and 16 on a Cortex-A76
 
 
 def remove_dead_channels(graph: Graph) -> Graph:

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from edgecc.kernels import spec as specs
 from edgecc.schedule import layout as lay
-from edgecc.schedule import numbers
-from edgecc.schedule.arrange import Arranged, operand_axes, operand_shape
-from edgecc.schedule.numbers import Call, quantization
+from edgecc.schedule.arrange import Arranged
+from edgecc.schedule.calls import call_of, stored_shape
 from edgecc.schedule.ops import (
-    Affine,
-    Binary,
     Concat,
-    Conv,
-    Dense,
-    Dequantize,
-    Lookup,
     Op,
-    Pad,
-    Pool,
-    Quantize,
-    Relayout,
     Reshape,
-    Softmax,
     Tensor,
     Transpose,
-    Unary,
 )
 from edgecc.schedule.place import Placed, place
 from edgecc.schedule.program import (
@@ -48,10 +32,6 @@ from edgecc.schedule.program import (
 )
 from edgecc.schedule.selection import select_kernel
 
-LABELS = {(0, 2, 3, 1): "NHWC", (0, 2, 1): "NWC", (0, 1, 2, 3): "NCHW", (0, 1, 2): "NCW",
-          (0, 1): "NC", (0,): "N"}
-BATCH_OF_SCALAR = 64
-
 
 @dataclass
 class _Emitting:
@@ -65,7 +45,7 @@ class _Emitting:
     names: set[str] = field(default_factory=set)
 
     def tensor(self, name: str) -> Tensor:
-        return self.arranged.graph.tensors[name]
+        return self.arranged.tensor(name)
 
     def unique(self, wanted: str) -> str:
         name, count = wanted, 1
@@ -102,20 +82,11 @@ def _bytes(tensor: Tensor) -> int:
     return tensor.size * ITEM_BYTES[tensor.dtype]
 
 
-def _stored_shape(work: _Emitting, name: str) -> tuple[tuple[int, ...], str]:
-    """A tensor's storage as axes with a layout label; flat where an axis is torn."""
-    shape = work.tensor(name).shape
-    order = lay.axis_order(work.arranged.layouts[name], shape)
-    if order is None:
-        return (work.tensor(name).size,), "flat"
-    return tuple(shape[i] for i in order), LABELS.get(order, "ND")
-
-
 def _input_port(work: _Emitting, name: str) -> Port:
     port, _ = work.arranged.graph.ports[name]
     work.buffers[name] = Buffer(work.unique(identifier(port, "input")), _bytes(work.tensor(name)),
                                 "input")
-    return _port(work, name, work.view(name, *_stored_shape(work, name)))
+    return _port(work, name, work.view(name, *stored_shape(work.arranged, name)))
 
 
 def _port(work: _Emitting, name: str, view: View) -> Port:
@@ -132,7 +103,7 @@ def _output_ports(work: _Emitting) -> tuple[Port, ...]:
     ports = []
     for name in work.arranged.graph.outputs:
         owner = work.placed.locations[name].owner
-        view = work.view(name, *_stored_shape(work, name))
+        view = work.view(name, *stored_shape(work.arranged, name))
         buffer = work.buffers[owner]
         if owner in taken:
             port = work.arranged.graph.ports[name][0]
@@ -163,19 +134,18 @@ def _emit_op(work: _Emitting, op: Op) -> None:
 
 def _copies(work: _Emitting, op: Concat, step: str) -> None:
     """A Copy for every part that its producer could not write in place."""
-    whole = work.view(op.output, *_stored_shape(work, op.output))
+    whole = work.view(op.output, *stored_shape(work.arranged, op.output))
     item = ITEM_BYTES[whole.dtype]
     for i, (name, part) in enumerate(zip(op.inputs, work.placed.parts[op.output], strict=True)):
         if not part.joined:
             window = View(whole.buffer, whole.dtype, part.shape, whole.layout,
-                          whole.offset_bytes + part.offset * item, part.strides,
-                          whole.quantization)
+                          whole.offset_bytes + part.offset * item, None, whole.quantization)
             source = work.view(name, part.shape, whole.layout)
             work.steps.append(Copy(work.unique(f"{step}_{i}"), source, window))
 
 
 def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
-    call = CALLS[type(op)](work, op)
+    call = call_of(work.arranged, op)
     where = f"{op.nodes[0] if op.nodes else op.name} ({type(op).__name__})"
     record, why = select_kernel(call.spec, work.target, where)
     views = [work.view(name, shape, _label(work, name, shape))
@@ -189,7 +159,7 @@ def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
 def _label(work: _Emitting, name: str, shape: tuple[int, ...]) -> str:
     if len(shape) == 4:
         return "NHWC"
-    stored, label = _stored_shape(work, name)
+    stored, label = stored_shape(work.arranged, name)
     return label if stored == shape else {1: "flat", 2: "NC"}.get(len(shape), "ND")
 
 
@@ -209,100 +179,3 @@ def _in_place(spec: specs.Spec, views: list[View]) -> tuple[InPlace, ...]:
     if isinstance(spec, specs.Table | specs.Unary | specs.Binary):
         return (InPlace(0, 0),)
     return ()
-
-
-def _residual(work: _Emitting, op: Op) -> Tensor | None:
-    return work.tensor(op.inputs[1]) if len(op.inputs) == 2 else None
-
-
-def _conv(work: _Emitting, op: Conv) -> Call:
-    return numbers.conv(op, work.tensor(op.inputs[0]), work.tensor(op.output), _residual(work, op))
-
-
-def _dense(work: _Emitting, op: Dense) -> Call:
-    x = work.tensor(op.inputs[0])
-    order = lay.tail_order(work.arranged.layouts[x.name], x.shape, (len(x.shape) - 1,))
-    assert order is not None, "arrange keeps the summed axis last"
-    return numbers.dense(op, x, work.tensor(op.output), _residual(work, op), order)
-
-
-def _pool(work: _Emitting, op: Pool) -> Call:
-    return numbers.pool(op, work.tensor(op.inputs[0]), work.tensor(op.output))
-
-
-def _pad(work: _Emitting, op: Pad) -> Call:
-    return numbers.zero_pad(work.tensor(op.inputs[0]), work.tensor(op.output), op.pads)
-
-
-def _softmax(work: _Emitting, op: Softmax) -> Call:
-    x = work.tensor(op.inputs[0])
-    return numbers.softmax(x, work.tensor(op.output), x.shape[op.axis])
-
-
-def _binary(work: _Emitting, op: Binary) -> Call:
-    a, b = (work.tensor(name) for name in op.inputs)
-    return numbers.binary(op, a, b, work.tensor(op.output))
-
-
-def _affine(work: _Emitting, op: Affine) -> Call:
-    """Operands in storage order; one number is repeated over a short row."""
-    x = work.tensor(op.inputs[0])
-    wide = operand_shape(op)
-    axes = operand_axes(x.shape, wide)
-    order = lay.tail_order(work.arranged.layouts[x.name], x.shape, axes)
-    assert order is not None, "arrange keeps the operand's axes last"
-    if not axes:
-        row = max(d for d in range(1, BATCH_OF_SCALAR + 1) if x.size % d == 0)
-        order = np.zeros(row, np.int64)
-    scale, shift, divisor = (np.broadcast_to(v, wide).reshape(-1)[order].astype(np.float64)
-                             for v in (op.scale, op.shift, op.divisor))
-    return numbers.channel_affine(x.size, scale / divisor, shift / divisor, op.clamp)
-
-
-def _elementwise(work: _Emitting, name: str, spec: specs.Spec, constants: dict) -> Call:
-    shape, _ = _stored_shape(work, name)
-    return Call(spec, constants, (shape,), shape)
-
-
-def _unary(work: _Emitting, op: Unary) -> Call:
-    size = work.tensor(op.output).size
-    constants = {key: np.float32(value) for key, value in op.numbers.items()}
-    spec = specs.Unary("float32", op.function, size)  # type: ignore[arg-type]
-    return _elementwise(work, op.output, spec, constants)
-
-
-def _lookup(work: _Emitting, op: Lookup) -> Call:
-    size = work.tensor(op.output).size
-    return _elementwise(work, op.output, specs.Table("int8", size), {"table": op.table})
-
-
-def _quantize(work: _Emitting, op: Quantize) -> Call:
-    y = work.tensor(op.output)
-    return _elementwise(work, y.name, specs.Quantize("int8", y.size), _scale(y))
-
-
-def _dequantize(work: _Emitting, op: Dequantize) -> Call:
-    x = work.tensor(op.inputs[0])
-    return _elementwise(work, x.name, specs.Dequantize("int8", x.size), _scale(x))
-
-
-def _scale(tensor: Tensor) -> dict[str, Any]:
-    q = quantization(tensor)
-    return {"scale": np.float32(q.scale), "zero_point": q.zero_point}
-
-
-def _relayout(work: _Emitting, op: Relayout) -> Call:
-    x = work.tensor(op.inputs[0])
-    layouts = work.arranged.layouts
-    found = lay.conversion(layouts[x.name], layouts[op.output])
-    assert found is not None, "arrange converts in aligned steps"
-    shape, permutation = found
-    spec = specs.Transpose(x.dtype, shape, permutation)  # type: ignore[arg-type]
-    return Call(spec, {}, (shape,), tuple(shape[i] for i in permutation))
-
-
-CALLS: dict[type[Op], Callable[[_Emitting, Any], Call]] = {
-    Conv: _conv, Dense: _dense, Pool: _pool, Pad: _pad, Softmax: _softmax, Binary: _binary,
-    Affine: _affine, Unary: _unary, Lookup: _lookup, Quantize: _quantize,
-    Dequantize: _dequantize, Relayout: _relayout,
-}

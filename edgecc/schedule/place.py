@@ -22,11 +22,13 @@ class Location:
 
 @dataclass(frozen=True)
 class Part:
-    """One input of a Concat as a window on its output; `joined` when it is produced there."""
+    """One input of a Concat as a window on its output; `joined` when it is produced there.
+
+    It is contiguous: `arrange` stores the concatenated axis outermost.
+    """
 
     shape: tuple[int, ...]
     offset: int  # in elements
-    strides: tuple[int, ...]
     joined: bool
 
 
@@ -49,7 +51,7 @@ def roots(graph: Graph) -> dict[str, str]:
 
 def place(arranged: Arranged) -> Placed:
     """Locations of every tensor. A part is joined if a step can write it where it belongs:
-    contiguous, computed by a step, and not already part of something else."""
+    computed by a step, no port, and not already part of something else."""
     graph, root = arranged.graph, roots(arranged.graph)
     spots: dict[str, Location] = {}
     parts: dict[str, tuple[Part, ...]] = {}
@@ -58,38 +60,26 @@ def place(arranged: Arranged) -> Placed:
         if isinstance(op, Concat):
             base = spots.get(op.output, Location(op.output))
             made = []
-            for name, (shape, offset, strides) in zip(op.inputs, _windows(arranged, op),
-                                                      strict=True):
+            for name, (shape, offset) in zip(op.inputs, _windows(arranged, op), strict=True):
                 own = root[name]
                 item = ITEM_BYTES[graph.tensors[name].dtype]
-                joined = own not in kept and own not in spots and _contiguous(shape, strides)
+                joined = own not in kept and own not in spots
                 if joined:
                     spots[own] = Location(base.owner, base.offset_bytes + offset * item)
-                made.append(Part(shape, offset, strides, joined))
+                made.append(Part(shape, offset, joined))
             parts[op.output] = tuple(made)
     locations = {name: spots.get(own, Location(own)) for name, own in root.items()}
     return Placed(locations, parts)
 
 
 def _windows(arranged: Arranged, op: Concat):
-    """Shape, element offset and strides of every input in the output's storage."""
+    """Shape and element offset of every input in the output's storage."""
     tensors: Mapping[str, Tensor] = arranged.graph.tensors
     whole = tensors[op.output].shape
     order = lay.axis_order(arranged.layouts[op.output], whole)
     assert order is not None, "arrange gives Concat a permutation of axes"
-    stored = [whole[i] for i in order]
-    strides = tuple(math.prod(stored[i + 1:]) for i in range(len(stored)))
-    at, step = 0, strides[order.index(op.axis)]
+    at = 0
     for name in op.inputs:
-        shape = tensors[name].shape
-        yield tuple(shape[i] for i in order), at * step, strides
-        at += shape[op.axis]
-
-
-def _contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    expected = 1
-    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if n != 1 and stride != expected:
-            return False
-        expected *= n
-    return True
+        shape = tuple(tensors[name].shape[i] for i in order)
+        yield shape, at
+        at += math.prod(shape)

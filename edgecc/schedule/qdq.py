@@ -178,9 +178,7 @@ def _requantize(graph: Graph, op: Quantize) -> list[Op] | None:
 
 
 def _rescale(op: Op, source: Tensor, target: Quantization | None, output: str) -> Lookup:
-    if source.quantization is None or target is None:
-        raise UnsupportedModel("an integer tensor has no scale", where=source.name,
-                               advice="let it pass through DequantizeLinear")
+    assert source.quantization and target, "the reader gives every int8 tensor a scale"
     return Lookup(op.name, (source.name,), output, op.nodes,
                   table=rescale_table(source.quantization, target))
 

@@ -30,10 +30,10 @@ def copies(program):
     return [s for s in program.entry().steps if isinstance(s, Copy)]
 
 
-def two_convs(axis, out, first=(4, 6, 1, 1), second=(5, 6, 1, 1), tail=()):
+def two_convs(axis, out, first=(4, 6, 1, 1), second=(5, 6, 1, 1)):
     nodes = [node("Conv", ["x", "w"], ["a"]), node("Conv", ["x", "v"], ["b"]),
-             node("Concat", ["a", "b"], ["y"], axis=axis), *tail]
-    return model(nodes, {"x": (1, 6, 5, 4)}, {(tail[-1].output[0] if tail else "y"): out},
+             node("Concat", ["a", "b"], ["y"], axis=axis)]
+    return model(nodes, {"x": (1, 6, 5, 4)}, {"y": out},
                  {"w": f(*first), "v": f(*second)})
 
 
@@ -45,11 +45,16 @@ def test_rows_are_produced_where_they_belong():
     assert second.outputs[0].offset_bytes == 5 * 4 * 4 * 4
 
 
-def test_channels_are_strided_copies():
+def test_channels_of_images_are_converted_into_place():
     program = checked(two_convs(1, (1, 9, 5, 4)))
-    first, second = copies(program)
-    assert first.target.strides == second.target.strides == (180, 36, 9, 1)
-    assert second.target.offset_bytes == 16
+    assert not copies(program) and program.layout_conversions == 2
+    first, second = (s.outputs[0] for s in program.entry().steps if s.spec.op == "transpose")
+    assert first.buffer == second.buffer and second.offset_bytes == 4 * 20 * 4
+    tail = (node("Conv", ["y", "u"], ["z"]),)
+    nodes = two_convs(1, (1, 9, 5, 4)).graph.node
+    proto = model([*nodes, *tail], {"x": (1, 6, 5, 4)}, {"z": (1, 2, 5, 4)},
+                  {"w": f(4, 6, 1, 1), "v": f(5, 6, 1, 1), "u": f(2, 9, 1, 1)})
+    assert checked(proto).layout_conversions == 3
 
 
 def test_channels_of_one_pixel_are_contiguous():

@@ -1,0 +1,146 @@
+"""What each arranged operator computes: its Call, with constants in storage order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels import spec as specs
+from edgecc.schedule import layout as lay
+from edgecc.schedule import numbers
+from edgecc.schedule.arrange import Arranged, operand_axes, operand_shape
+from edgecc.schedule.numbers import Call, quantization
+from edgecc.schedule.ops import (
+    Affine,
+    Binary,
+    Conv,
+    Dense,
+    Dequantize,
+    Lookup,
+    Op,
+    Pad,
+    Pool,
+    Quantize,
+    Relayout,
+    Softmax,
+    Tensor,
+    Unary,
+)
+
+LABELS = {(0, 2, 3, 1): "NHWC", (0, 2, 1): "NWC", (0, 1, 2, 3): "NCHW", (0, 1, 2): "NCW",
+          (0, 1): "NC", (0,): "N"}
+BATCH_OF_SCALAR = 64
+
+
+def stored_shape(arranged: Arranged, name: str) -> tuple[tuple[int, ...], str]:
+    """A tensor's storage as axes with a layout label; flat where an axis is torn."""
+    shape = arranged.tensor(name).shape
+    order = lay.axis_order(arranged.layouts[name], shape)
+    if order is None:
+        return (arranged.tensor(name).size,), "flat"
+    return tuple(shape[i] for i in order), LABELS.get(order, "ND")
+
+
+def _residual(arranged: Arranged, op: Op) -> Tensor | None:
+    return arranged.tensor(op.inputs[1]) if len(op.inputs) == 2 else None
+
+
+def _conv(arranged: Arranged, op: Conv) -> Call:
+    x, y = arranged.tensor(op.inputs[0]), arranged.tensor(op.output)
+    return numbers.conv(op, x, y, _residual(arranged, op))
+
+
+def _dense(arranged: Arranged, op: Dense) -> Call:
+    x = arranged.tensor(op.inputs[0])
+    order = lay.tail_order(arranged.layouts[x.name], x.shape, (len(x.shape) - 1,))
+    assert order is not None, "arrange keeps the summed axis last"
+    return numbers.dense(op, x, arranged.tensor(op.output), _residual(arranged, op), order)
+
+
+def _pool(arranged: Arranged, op: Pool) -> Call:
+    return numbers.pool(op, arranged.tensor(op.inputs[0]), arranged.tensor(op.output))
+
+
+def _pad(arranged: Arranged, op: Pad) -> Call:
+    return numbers.zero_pad(arranged.tensor(op.inputs[0]), arranged.tensor(op.output), op.pads)
+
+
+def _softmax(arranged: Arranged, op: Softmax) -> Call:
+    x = arranged.tensor(op.inputs[0])
+    return numbers.softmax(x, arranged.tensor(op.output), x.shape[op.axis])
+
+
+def _binary(arranged: Arranged, op: Binary) -> Call:
+    a, b = (arranged.tensor(name) for name in op.inputs)
+    return numbers.binary(op, a, b, arranged.tensor(op.output))
+
+
+def _affine(arranged: Arranged, op: Affine) -> Call:
+    """Operands in storage order; one number is repeated over a short row."""
+    x = arranged.tensor(op.inputs[0])
+    wide = operand_shape(op)
+    axes = operand_axes(x.shape, wide)
+    order = lay.tail_order(arranged.layouts[x.name], x.shape, axes)
+    assert order is not None, "arrange keeps the operand's axes last"
+    if not axes:
+        row = max(d for d in range(1, BATCH_OF_SCALAR + 1) if x.size % d == 0)
+        order = np.zeros(row, np.int64)
+    scale, shift, divisor = (np.broadcast_to(v, wide).reshape(-1)[order].astype(np.float64)
+                             for v in (op.scale, op.shift, op.divisor))
+    return numbers.channel_affine(x.size, scale / divisor, shift / divisor, op.clamp)
+
+
+def _elementwise(arranged: Arranged, name: str, spec: specs.Spec, constants: dict) -> Call:
+    shape, _ = stored_shape(arranged, name)
+    return Call(spec, constants, (shape,), shape)
+
+
+def _unary(arranged: Arranged, op: Unary) -> Call:
+    size = arranged.tensor(op.output).size
+    constants = {key: np.float32(value) for key, value in op.numbers.items()}
+    spec = specs.Unary("float32", op.function, size)  # type: ignore[arg-type]
+    return _elementwise(arranged, op.output, spec, constants)
+
+
+def _lookup(arranged: Arranged, op: Lookup) -> Call:
+    size = arranged.tensor(op.output).size
+    return _elementwise(arranged, op.output, specs.Table("int8", size), {"table": op.table})
+
+
+def _quantize(arranged: Arranged, op: Quantize) -> Call:
+    y = arranged.tensor(op.output)
+    return _elementwise(arranged, y.name, specs.Quantize("int8", y.size), _scale(y))
+
+
+def _dequantize(arranged: Arranged, op: Dequantize) -> Call:
+    x = arranged.tensor(op.inputs[0])
+    return _elementwise(arranged, x.name, specs.Dequantize("int8", x.size), _scale(x))
+
+
+def _scale(tensor: Tensor) -> dict[str, Any]:
+    q = quantization(tensor)
+    return {"scale": np.float32(q.scale), "zero_point": q.zero_point}
+
+
+def _relayout(arranged: Arranged, op: Relayout) -> Call:
+    x = arranged.tensor(op.inputs[0])
+    layouts = arranged.layouts
+    found = lay.conversion(layouts[x.name], layouts[op.output])
+    assert found is not None, "arrange converts in aligned steps"
+    shape, permutation = found
+    spec = specs.Transpose(x.dtype, shape, permutation)  # type: ignore[arg-type]
+    return Call(spec, {}, (shape,), tuple(shape[i] for i in permutation))
+
+
+def call_of(arranged: Arranged, op: Op) -> Call:
+    """Spec, constants and view shapes of any operator but a view or a Concat."""
+    return CALLS[type(op)](arranged, op)
+
+
+CALLS: dict[type[Op], Callable[[Arranged, Any], Call]] = {
+    Conv: _conv, Dense: _dense, Pool: _pool, Pad: _pad, Softmax: _softmax, Binary: _binary,
+    Affine: _affine, Unary: _unary, Lookup: _lookup, Quantize: _quantize,
+    Dequantize: _dequantize, Relayout: _relayout,
+}
