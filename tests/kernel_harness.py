@@ -53,9 +53,10 @@ class Case:
     alias: dict | None = None
 
 
-def run_cases(cases: list[Case], target_name: str) -> list[list[np.ndarray]]:
-    """Outputs of every case, from one process."""
-    target = get_target(target_name)
+def run_cases(cases: list[Case], target) -> list[list[np.ndarray]]:
+    """Outputs of every case, from one process. `target` is a Target or its name; one that is
+    called "host" is linked by gcc and run natively."""
+    target = get_target(target) if isinstance(target, str) else target
     with tempfile.TemporaryDirectory() as folder:
         return _run(cases, target, Path(folder))
 
