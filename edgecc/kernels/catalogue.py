@@ -4,6 +4,7 @@ from edgecc.kernels import (
     binary,
     conv2d_float,
     conv2d_int8,
+    copy,
     depthwise_float,
     depthwise_int8,
     fully_connected_float,
@@ -17,5 +18,5 @@ from edgecc.kernels import (
 )
 
 MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
-           fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose)
+           fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -215,3 +215,16 @@ class Transpose(Spec):
     dtype: DType
     shape: tuple[int, ...]
     permutation: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StridedCopy(Spec):
+    """y[i...] = x[i...] between strided windows: strides in elements, outermost axis first. No
+    constants; dtype is any that has the element's size.
+    """
+
+    op: ClassVar[str] = "strided_copy"
+    dtype: str
+    shape: tuple[int, ...]
+    source_strides: tuple[int, ...]
+    target_strides: tuple[int, ...]

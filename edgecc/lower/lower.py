@@ -13,11 +13,18 @@ import numpy as np
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import CheckFailed, UnsupportedModel
-from edgecc.kernels import registry
-from edgecc.kernels.spec import Spec
+from edgecc.kernels import copy, registry
+from edgecc.kernels.spec import Spec, StridedCopy
 from edgecc.lower.objects import Argument, Call, Objects
 from edgecc.memory.plan import MemoryPlan
-from edgecc.schedule.program import Copy, Kernel, Program, View, contiguous_strides
+from edgecc.schedule.program import (
+    ITEM_BYTES,
+    Copy,
+    Kernel,
+    Program,
+    View,
+    contiguous_strides,
+)
 from edgecc.targets import Target
 
 WEIGHTS_ALIGN = 64
@@ -37,15 +44,20 @@ def lower(
     `prefix` begins every symbol, so that several models link into one program.
     Raises UnsupportedModel for a step kind that no code generator handles yet.
     """
-    weights, code, calls = _Weights(), {}, []
+    weights, calls = _Weights(), []
+    code: dict[str, bytes] = {}
+
+    def compiled(kernel: str, spec: Spec) -> str:
+        symbol = symbol_of(prefix, kernel, spec)
+        if symbol not in code:
+            code[symbol] = kernel_object(kernel, spec, symbol, target, context)
+        return symbol
+
     for step in program.entry().steps:
         if isinstance(step, Kernel):
-            symbol = symbol_of(prefix, step.kernel, step.spec)
-            if symbol not in code:
-                code[symbol] = kernel_object(step.kernel, step.spec, symbol, target, context)
-            calls.append(_kernel_call(step, symbol, plan, weights))
+            calls.append(_kernel_call(step, compiled(step.kernel, step.spec), plan, weights))
         elif isinstance(step, Copy):
-            calls.append(_copy_call(step, plan))
+            calls.append(_copy_call(step, plan, compiled))
         else:
             raise UnsupportedModel(f"a {type(step).__name__} step cannot be lowered yet",
                                    where=step.name)
@@ -101,13 +113,22 @@ def _view(view: View, plan: MemoryPlan) -> Argument:
     return Argument("arena", plan.offset(view.buffer) + view.offset_bytes)
 
 
-def _copy_call(step: Copy, plan: MemoryPlan) -> Call:
-    for view in (step.source, step.target):
-        if view.strides not in (None, contiguous_strides(view.shape)):
-            raise UnsupportedModel("a copy between strided views cannot be lowered yet",
-                                   where=step.name)
+def _copy_spec(step: Copy) -> StridedCopy | None:
+    """The strided copy that a step is; None when plain bytes do."""
+    source, target = ((v.strides or contiguous_strides(v.shape))
+                      for v in (step.source, step.target))
+    spec = copy.spec_of(ITEM_BYTES[step.source.dtype], step.source.shape, source, target)
+    plain = len(spec.shape) == 1 and spec.source_strides == spec.target_strides == (1,)
+    return None if plain else spec
+
+
+def _copy_call(step: Copy, plan: MemoryPlan, compiled: Callable[[str, Spec], str]) -> Call:
     target, source = _view(step.target, plan), _view(step.source, plan)
-    return Call(step.name, "memcpy", (target, source), step.source.size_bytes)
+    spec = _copy_spec(step)
+    if spec is None:
+        return Call(step.name, "memcpy", (target, source), step.source.size_bytes)
+    record = registry.candidates(spec, ())[0]
+    return Call(step.name, compiled(record.name, spec), (source, target), record.extent(spec))
 
 
 def kernel_object(
