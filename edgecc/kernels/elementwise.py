@@ -168,4 +168,4 @@ def to_int8(target: Any, real: Any, zero_point: Any, lanes: int, limits: Any = N
                      tir.splat(zero_point, lanes))
     byte = tir.T.cast(bounded(moved, tir.T.int16(-128), tir.T.int16(127), lanes),
                       tir.vector("int8", lanes))
-    return byte if limits is None else bounded(byte, *limits, lanes)
+    return byte if limits is None else bounded(byte, limits[0], limits[1], lanes)

@@ -87,10 +87,10 @@ def pack(
     wide, taps = shape.blocks * shape.block, weights.shape[1]
     bias = np.zeros((groups, wide), np.float32)
     bias[:, :shape.outputs] = np.asarray(constants["bias"]).reshape(groups, shape.outputs)
-    packed = np.zeros((groups, wide, taps), np.float32)
-    packed[:, :shape.outputs] = weights.reshape(groups, shape.outputs, taps)
-    packed = packed.reshape(groups, shape.blocks, shape.block, taps).transpose(0, 1, 3, 2)
-    data = np.concatenate([bias.ravel(), np.ascontiguousarray(packed).ravel()])
+    padded = np.zeros((groups, wide, taps), np.float32)
+    padded[:, :shape.outputs] = weights.reshape(groups, shape.outputs, taps)
+    blocks = padded.reshape(groups, shape.blocks, shape.block, taps).transpose(0, 1, 3, 2)
+    data = np.concatenate([bias.ravel(), np.ascontiguousarray(blocks).ravel()])
     return np.concatenate([front, data.view(np.uint8)])
 
 
@@ -107,7 +107,7 @@ class Epilogue:
         if self.residual:
             value = value + tir.load(self.k.inputs[1], at, lanes)
         if self.limits:
-            value = bounded(value, *self.limits, lanes)
+            value = bounded(value, self.limits[0], self.limits[1], lanes)
         tir.store(self.k.outputs[0], at, value, lanes)
 
 
