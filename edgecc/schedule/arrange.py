@@ -7,12 +7,13 @@ tensor, and every operator's inputs lie as its emitter expects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from edgecc.schedule import layout as lay
+from edgecc.schedule.arranging import Arranging, Rule, operand_axes, row_major, with_tail_of
 from edgecc.schedule.layout import Layout
 from edgecc.schedule.ops import (
     Affine,
@@ -54,41 +55,9 @@ class Arranged:
         return sum(isinstance(op, Relayout) for op in self.graph.ops)
 
 
-@dataclass
-class _Arranging:
-    graph: Graph
-    layouts: dict[str, Layout] = field(default_factory=dict)
-    tensors: dict[str, Tensor] = field(default_factory=dict)
-    ops: list[Op] = field(default_factory=list)
-    converted: dict[tuple[str, Layout], str] = field(default_factory=dict)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        return self.tensors[name].shape
-
-    def want(self, name: str, layout: Layout) -> str:
-        """The tensor's name in `layout`, converted once for all who ask."""
-        if self.layouts[name] == layout:
-            return name
-        if (name, layout) in self.converted:
-            return self.converted[name, layout]
-        source = name
-        if lay.conversion(self.layouts[name], layout) is None:
-            source = self.want(name, row_major(self.shape(name)))
-        made = f"{name}.layout{len(self.converted)}"
-        self.tensors[made] = replace(self.tensors[name], name=made)
-        self.layouts[made] = layout
-        self.ops.append(Relayout(f"{name}_transpose", (source,), made))
-        self.converted[name, layout] = made
-        return made
-
-
-def row_major(shape: Sequence[int]) -> Layout:
-    return lay.make(shape)
-
-
 def arrange(graph: Graph) -> Arranged:
     """Layouts for every tensor, with as few conversions as the greedy walk needs."""
-    work = _Arranging(graph, tensors=dict(graph.tensors))
+    work = Arranging(graph, tensors=dict(graph.tensors))
     for name in graph.inputs:
         work.layouts[name] = _input_layout(graph, name)
     for op in graph.ops:
@@ -103,7 +72,7 @@ def arrange(graph: Graph) -> Arranged:
     return Arranged(changed.with_ops(work.ops, work.tensors.values()), work.layouts)
 
 
-def _output(work: _Arranging, name: str) -> str:
+def _output(work: Arranging, name: str) -> str:
     """An output whose layout is a permutation of its axes."""
     if lay.axis_order(work.layouts[name], work.shape(name)) is None:
         return work.want(name, row_major(work.shape(name)))
@@ -165,16 +134,13 @@ def _demand(graph: Graph, name: str, wish: Wish, seen: set[str]) -> Layout | Non
     return None
 
 
-Rule = Callable[[_Arranging, Op], tuple[list[str], Layout]]
-
-
-def _image(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _image(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     out = lay.channels_last(work.shape(op.output))
     first = work.want(op.inputs[0], lay.channels_last(work.shape(op.inputs[0])))
     return [first, *(work.want(name, out) for name in op.inputs[1:])], out
 
 
-def _dense(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _dense(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     name, shape = op.inputs[0], work.shape(op.inputs[0])
     last = (len(shape) - 1,)
     if lay.tail_order(work.layouts[name], shape, last) is None:
@@ -187,32 +153,19 @@ def _dense(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
     return [name, *(work.want(each, out) for each in op.inputs[1:])], out
 
 
-def _softmax(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _softmax(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     assert isinstance(op, Softmax)
-    name = _with_tail(work, op.inputs[0], (op.axis,))
+    name = with_tail_of(work, op.inputs[0], (op.axis,))
     return [name], work.layouts[name]
 
 
-def _with_tail(work: _Arranging, name: str, axes: Sequence[int]) -> str:
-    shape = work.shape(name)
-    if lay.tail_order(work.layouts[name], shape, axes) is None:
-        return work.want(name, lay.with_tail(shape, axes))
-    return name
-
-
-def operand_axes(shape: Sequence[int], operand: Sequence[int]) -> tuple[int, ...]:
-    """The axes of `shape` along which a broadcast operand varies."""
-    aligned = (1,) * (len(shape) - len(operand)) + tuple(operand)
-    return tuple(i for i, n in enumerate(aligned) if n != 1)
-
-
-def _binary(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _binary(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     a, b = op.inputs
     if work.tensors[a].size == work.tensors[b].size:
         return [a, work.want(b, work.layouts[a])], work.layouts[a]
     shape = work.shape(a)
     axes = operand_axes(shape, work.shape(b))
-    a = _with_tail(work, a, axes)
+    a = with_tail_of(work, a, axes)
     fine = lay.refine(work.layouts[a], shape)
     assert fine is not None, "a tail order implies alignment"
     atoms = [atom for axis in axes for atom in fine.axes[axis]]
@@ -225,18 +178,18 @@ def operand_shape(op: Affine) -> tuple[int, ...]:
     return np.broadcast_shapes(op.scale.shape, op.shift.shape, op.divisor.shape)
 
 
-def _affine(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _affine(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     assert isinstance(op, Affine)
     axes = operand_axes(work.shape(op.inputs[0]), operand_shape(op))
-    name = _with_tail(work, op.inputs[0], axes) if axes else op.inputs[0]
+    name = with_tail_of(work, op.inputs[0], axes) if axes else op.inputs[0]
     return [name], work.layouts[name]
 
 
-def _same(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _same(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     return list(op.inputs), work.layouts[op.inputs[0]]
 
 
-def _transpose(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _transpose(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     assert isinstance(op, Transpose)
     name, shape = op.inputs[0], work.shape(op.inputs[0])
     if lay.transposed(work.layouts[name], shape, op.permutation) is None:
@@ -246,7 +199,7 @@ def _transpose(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
     return [name], out
 
 
-def _concat(work: _Arranging, op: Op) -> tuple[list[str], Layout]:
+def _concat(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     assert isinstance(op, Concat)
     found = [lay.axis_order(work.layouts[n], work.shape(n)) for n in op.inputs]
     rank = len(work.shape(op.output))
