@@ -361,7 +361,7 @@ def _interleave(lanes: int, first: int, count: int) -> list[int]:
 
 
 ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (
-    (dotprod.DotProd(), (1, 2, 4)),
+    (dotprod.DotProd(), (1, 2, 4, 5)),
     (neon.NeonEnd(), (1, 2)),
     (rvv.Rvv256Half(), (2, 4)),
     (vnni.Vnni(), (2,)),
