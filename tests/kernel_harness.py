@@ -41,7 +41,11 @@ static void write_out(const void *p, size_t n) { fwrite(p, 1, n, out); }
 
 @dataclass
 class Case:
-    """One kernel call. `alias` maps an output index to the input index it shares memory with."""
+    """One kernel call. `alias` maps an output index to the input index it shares memory with.
+
+    `parts`, where given, are (begin, end) of several calls on the same inputs and outputs, each
+    with scratch of its own.
+    """
 
     record: object
     spec: object
@@ -51,6 +55,11 @@ class Case:
     begin: int = 0
     end: int | None = None
     alias: dict | None = None
+    parts: list | None = None
+
+    def calls(self):
+        end = self.record.extent(self.spec) if self.end is None else self.end
+        return [(self.begin, end)] if self.parts is None else self.parts
 
 
 def run_cases(cases: list[Case], target) -> list[list[np.ndarray]]:
@@ -62,31 +71,32 @@ def run_cases(cases: list[Case], target) -> list[list[np.ndarray]]:
 
 
 def _run(cases, target, folder):
-    source, data, objects = [DRIVER], [], []
+    source, data, objects = [DRIVER], [], {}
     body = []
-    for number, case in enumerate(cases):
-        symbol = f"kernel_{number}"
-        func = case.record.build(case.spec, symbol, target)
-        (folder / f"{symbol}.o").write_bytes(object_bytes(func, target))
-        objects.append(f"{symbol}.o")
-        body.append(_call(case, symbol, source, data))
+    for case in cases:
+        key = case.record.name, case.spec
+        if key not in objects:
+            objects[key] = f"kernel_{len(objects)}"
+            func = case.record.build(case.spec, objects[key], target)
+            (folder / f"{objects[key]}.o").write_bytes(object_bytes(func, target))
+            source.append(f"void {objects[key]}();")
+        body.append(_call(case, objects[key], data))
     source.append("int main(int n, char **a) { (void)n; in = fopen(a[1], \"rb\"); "
                   "out = fopen(a[2], \"wb\");")
     source += body
     source.append("fclose(out); return 0; }")
     (folder / "main.c").write_text("\n".join(source))
     (folder / "in.bin").write_bytes(b"".join(data))
-    _link(target, folder, objects)
+    _link(target, folder, [f"{symbol}.o" for symbol in objects.values()])
     command = [*target.emulator, "./main", "in.bin", "out.bin"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-500:]}"
     return _read(cases, (folder / "out.bin").read_bytes())
 
 
-def _call(case, symbol, source, data):
+def _call(case, symbol, data):
     scratch = case.record.scratch_bytes(case.spec)
     packed = np.ascontiguousarray(case.record.pack(case.spec, case.constants)).view(np.uint8).ravel()
-    end = case.record.extent(case.spec) if case.end is None else case.end
     names, lines, results = [], [], []
     for i, array in enumerate(case.inputs):
         data.append(np.ascontiguousarray(array).tobytes())
@@ -104,11 +114,10 @@ def _call(case, symbol, source, data):
         names.append(f"y{i}")
         results.append(f"write_out(y{i}, {n});")
     if scratch:
-        lines.append(f"void *s = guarded({scratch}, 4);")
-        names.append("s")
-    source.append(f"void {symbol}();")
-    call = f"{symbol}({', '.join(names)}, (int32_t *)0, (int32_t){case.begin}, (int32_t){end});"
-    return "{ " + " ".join([*lines, call, *results]) + " }"
+        names.append(f"guarded({scratch}, 4)")
+    given = f"{symbol}({', '.join(names)}, (int32_t *)0, "
+    calls = [f"{given}(int32_t){begin}, (int32_t){end});" for begin, end in case.calls()]
+    return "{ " + " ".join([*lines, *calls, *results]) + " }"
 
 
 def _link(target, folder, objects):

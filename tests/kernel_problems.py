@@ -210,3 +210,43 @@ def fully_connected(seed=0):
         inputs = [float32(rng, m, k)] + [float32(rng, m, n)] * spec.residual
         yield spec, inputs, {"weights": float32(rng, n, k), "bias": float32(rng, n),
                              "lo": -20.0, "hi": 60.0}
+
+
+def _int8_conv(n, h, w, c, k, kh=1, kw=1, **more):
+    return Conv2d("int8", n, h, w, c, k, kh, kw, **more)
+
+
+INT8_CONVS = (
+    _int8_conv(1, 3, 3, 12, 80),  # few rows: the parallel loop runs over columns
+    _int8_conv(2, 9, 7, 16, 17, clamp=True, residual=True),
+    _int8_conv(1, 11, 6, 16, 24, 3, 2),  # read where it lies
+    _int8_conv(2, 7, 6, 16, 17, 3, 3, pads=SAME, residual=True),
+    _int8_conv(1, 13, 9, 3, 8, 5, 3, strides=(2, 2), dilations=(2, 1), pads=(4, 1, 4, 1)),
+    _int8_conv(1, 6, 7, 8, 12, 3, 3, pads=SAME, groups=4),
+    _int8_conv(2, 7, 9, 24, 24, 3, 3, pads=SAME, groups=24, residual=True),
+    _int8_conv(1, 9, 9, 5, 5, 3, 3, strides=(2, 2), pads=SAME, groups=5, clamp=True),
+)
+INT8_PRODUCTS = (FullyConnected("int8", 1, 40, 150), FullyConnected("int8", 3, 24, 70, True, True),
+                 FullyConnected("int8", 29, 13, 9, True))
+
+
+def int8_product(seed=0):
+    """int8 convolutions and matrix products, for what does not depend on their values."""
+    rng = np.random.default_rng(seed)
+    for spec in (*INT8_CONVS, *INT8_PRODUCTS):
+        if isinstance(spec, Conv2d):
+            x, y = (spec.n, spec.h, spec.w, spec.c), (spec.n, spec.oh, spec.ow, spec.k)
+            w = (spec.k, spec.kh, spec.kw, spec.c // spec.groups)
+        else:
+            x, y, w = (spec.m, spec.k), (spec.m, spec.n), (spec.n, spec.k)
+        yield (spec, [int8(rng, *x)] + [int8(rng, *y)] * spec.residual,
+               _int8_constants(rng, np.maximum(int8(rng, *w), -127)))
+
+
+def _int8_constants(rng, weights):
+    fan = weights[0].size
+    return {"weights": weights, "bias": rng.integers(-3000, 3000, len(weights), dtype=np.int32),
+            "scale": (rng.uniform(0.5, 1.5, len(weights)) / (60 * fan ** 0.5)).astype(np.float32),
+            "input_zero_point": 3, "output_zero_point": -7, "lo": -90, "hi": 100,
+            "inner_zero_point": 5, "inner_lo": -128, "inner_hi": 120, "ratio": np.float32(0.7),
+            "residual_ratio": np.float32(0.4), "residual_zero_point": -2}

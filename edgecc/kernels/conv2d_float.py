@@ -2,7 +2,8 @@
 
 A line of output pixels is cut into register tiles. Padded layers read a ring of padded rows in
 scratch; others read the input where it lies. A pointwise layer (1x1, stride 1, no padding) has no
-rows: its pixels are one long line, LINE of them at a time.
+rows: its pixels are one long line, LINE of them at a time; where that is all of them, the parallel
+loop runs over blocks of output channels instead.
 """
 
 from __future__ import annotations
@@ -46,8 +47,15 @@ class Plan:
         return min(self.pixels, LINE) if self.pointwise else self.pixels
 
     @property
+    def by_blocks(self) -> bool:
+        """Whether the parallel loop is the one over blocks of output channels."""
+        return self.pointwise and self.line == self.pixels
+
+    @property
     def extent(self) -> int:
         s = self.spec
+        if self.by_blocks:
+            return self.shape.blocks
         return -(-self.pixels // self.line) if self.pointwise else s.n * s.oh
 
     @property
@@ -141,8 +149,14 @@ def _pointwise(k: Any, plan: Plan) -> None:
         def taps(pixel: Any, group: Any) -> Taps:
             return lambda run: run(tir.let((first + pixel) * s.c), 0, s.c)
 
-        work.emit(first, pixels, taps)
+        if plan.by_blocks:
+            work.emit_blocks(first, pixels, taps, 0, (k.begin, k.end))
+        else:
+            work.emit(first, pixels, taps)
 
+    if plan.by_blocks:
+        emit(tir.T.int32(0), line)
+        return
     with tir.loop(k.begin, tir.T.min(k.end, whole)) as number:
         emit(number, line)
     if plan.pixels % line:
@@ -193,14 +207,24 @@ class _Line:
         """`first` is the line's first output pixel; taps(pixel, group) says where to read."""
         from edgecc.kernels import tir
 
-        shape = self.shape
-        whole = shape.outputs // shape.block
         with tir.loop(0, self.spec.groups) as group:
-            if whole:
-                with tir.loop(0, whole) as block:
-                    self._block(first, pixels, taps, group, block, shape.block)
-            if shape.outputs % shape.block:
-                self._block(first, pixels, taps, group, whole, shape.outputs % shape.block)
+            self.emit_blocks(first, pixels, taps, group, None)
+
+    def emit_blocks(self, first: Any, pixels: int, taps: Any, group: Any, limits: Any) -> None:
+        """The blocks of one group, or those from limits[0] to limits[1]."""
+        from edgecc.kernels import tir
+
+        shape = self.shape
+        whole, rest = divmod(shape.outputs, shape.block)
+        begin, end = (0, whole) if limits is None else (limits[0], tir.T.min(limits[1], whole))
+        if whole:
+            with tir.loop(begin, end) as block:
+                self._block(first, pixels, taps, group, block, shape.block)
+        if rest and limits is None:
+            self._block(first, pixels, taps, group, whole, rest)
+        elif rest:
+            with tir.when(limits[1] > tir.T.max(begin, whole)):
+                self._block(first, pixels, taps, group, whole, rest)
 
     def _block(self, first, pixels: int, taps, group, block, valid: int) -> None:
         from edgecc.kernels import tir

@@ -29,6 +29,9 @@ from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
+FEW_TILES = 8  # fewer tiles of rows than this are no work for several threads
+
+
 @dataclass(frozen=True)
 class Plan:
     """Everything about a convolution that packing, cost and code must agree on."""
@@ -88,8 +91,21 @@ class Plan:
         return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
 
     @property
+    def row_tiles(self) -> int:
+        """Tiles that cover the positions of one parallel iteration's row, or of all rows."""
+        return -(-self.row_length // self.mr)
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the parallel loop is the one over blocks of columns, for want of rows."""
+        return (self.flat and self.row_tiles < FEW_TILES
+                and len(self.columns.blocks()) > self.row_tiles)
+
+    @property
     def extent(self) -> int:
-        return -(-self.row_length // self.mr) if self.flat else self.spec.n * self.spec.oh
+        if self.by_columns:
+            return len(self.columns.blocks())
+        return self.row_tiles if self.flat else self.spec.n * self.spec.oh
 
 
 def scratch_bytes(plan: Plan) -> int:
@@ -167,7 +183,7 @@ class _Code:
         from edgecc.kernels import tir
 
         if self.plan.flat:
-            self._every_block(0, self.k.begin, self.k.end, self._flat_tiles)
+            self._flat()
             return
         if not self.plan.direct:
             self.ring.clear()
@@ -204,19 +220,56 @@ class _Code:
             tiles(group, image, y, start + columns.whole * whole, channel + columns.whole * plan.nr,
                   (columns.rest_width, columns.rest))
 
-    def _flat_tiles(self, group: Any, begin: Any, end: Any, block: Any, channel: Any, widths: Any):
+    def _flat(self) -> None:
         from edgecc.kernels import tir
 
-        plan = self.plan
+        begin, end = self.k.begin, self.k.end
+        whole = self.plan.row_length // self.plan.mr
+        if self.plan.by_columns:
+            self._some_blocks(begin, end)
+            return
+        last, rest = tir.T.min(end, whole), end > tir.T.max(begin, whole)
+        self._every_block(0, (begin, last), rest, self._flat_tiles)
+
+    def _some_blocks(self, begin: Any, end: Any) -> None:
+        """All rows by the blocks of columns [begin, end)."""
+        from edgecc.kernels import tir
+
+        plan, columns = self.plan, self.plan.columns
+        size = block_bytes(plan.isa, plan.nr, plan.depth)
+        rows = (0, plan.row_length // plan.mr)
+
+        def block(j: Any, widths: tuple[int, int]) -> None:
+            self._flat_tiles(0, rows, None, HEADER_BYTES + j * size, j * plan.nr, widths)
+
+        if columns.whole:
+            with tir.loop(begin, tir.T.min(end, columns.whole)) as j:
+                block(j, (plan.nr, plan.nr))
+        if columns.rest:
+            with tir.when(end > tir.T.max(begin, columns.whole)):
+                block(columns.whole, (columns.rest_width, columns.rest))
+
+    def _flat_tiles(self, group: Any, rows: Any, with_rest: Any, block: Any, channel: Any,
+                    widths: Any) -> None:
+        """Whole tiles from rows[0] to rows[1] of one block, then the rest if `with_rest` holds
+        (None: it does)."""
+        from edgecc.kernels import tir
+
+        spec, plan = self.spec, self.plan
         whole, rest = divmod(plan.row_length, plan.mr)
+
+        def at(t: Any, count: int) -> None:
+            self._tile(count, widths, block, [(t * (plan.mr * spec.c), 0)],
+                       t * (plan.mr * spec.k) + channel)
+
         if whole:
-            with tir.loop(begin, tir.T.min(end, whole)) as t:
-                self._tile(plan.mr, widths, block, [(t * (plan.mr * self.spec.c), 0)],
-                           t * (plan.mr * self.spec.k) + channel)
-        if rest:
-            with tir.when(end > whole):
-                self._tile(rest, widths, block, [(whole * plan.mr * self.spec.c, 0)],
-                           whole * plan.mr * self.spec.k + channel)
+            with tir.loop(*rows) as t:
+                at(t, plan.mr)
+        if rest and with_rest is None:
+            at(whole, rest)
+        elif rest:
+            with tir.when(with_rest):
+                at(whole, rest)
 
     def _row_tiles(self, row: Any, group: Any, image: Any, y: Any, block: Any, channel: Any,
                    widths: Any):
