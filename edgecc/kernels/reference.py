@@ -12,31 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels import math_reference
 from edgecc.kernels import spec as specs
+from edgecc.kernels.functions import unary_of
+from edgecc.kernels.math_reference import arithmetic
+from edgecc.kernels.requantize import (
+    bounds,
+    requantize,
+    saturate,
+    scaled,
+    wrap_int32,
+)
 
 Constants = Mapping[str, Any]
-FULL = (-128, 127)
-
-
-def requantize(acc: np.ndarray, scale, zero_point: int, lo: int = -128, hi: int = 127):
-    """clamp(rint(float32(acc) * scale) + zero_point, lo, hi), the product in float32."""
-    scaled = acc.astype(np.float32) * np.float32(scale)
-    return saturate(scaled, zero_point, lo, hi)
-
-
-def saturate(real: np.ndarray, zero_point: int, lo: int = -128, hi: int = 127) -> np.ndarray:
-    """int8 of clamp(rint(real) + zero_point, lo, hi), for float32 of any size."""
-    rounded = np.clip(np.nan_to_num(np.rint(real)), -(2.0**30), 2.0**30).astype(np.int64)
-    return np.clip(rounded + int(zero_point), int(lo), int(hi)).astype(np.int8)
-
-
-def wrap_int32(values: np.ndarray) -> np.ndarray:
-    """Two's complement wrap, as a 32-bit accumulator does."""
-    return values.astype(np.int64).astype(np.uint32).view(np.int32)
-
-
-def _bounds(constants: Constants, clamp: bool) -> tuple[int, int]:
-    return (int(constants["lo"]), int(constants["hi"])) if clamp else FULL
 
 
 def windows(x: np.ndarray, spec, fill) -> np.ndarray:
@@ -78,22 +66,17 @@ def _finish(spec, sums: np.ndarray, residual: np.ndarray | None, constants: Cons
 
 
 def _finish_int8(spec, acc: np.ndarray, residual: np.ndarray | None, constants: Constants):
-    lo, hi = _bounds(constants, spec.clamp)
+    lo, hi = bounds(constants, spec.clamp)
     zero_point = int(constants["output_zero_point"])
     scale = np.asarray(constants["scale"], np.float32)
     if residual is None:
         return requantize(acc, scale, zero_point, lo, hi)
     inner_zero = int(constants["inner_zero_point"])
     inner = requantize(acc, scale, inner_zero, constants["inner_lo"], constants["inner_hi"])
-    own = _scaled(inner, inner_zero, constants["ratio"])
-    other = _scaled(residual.reshape(acc.shape), constants["residual_zero_point"],
+    own = scaled(inner, inner_zero, constants["ratio"])
+    other = scaled(residual.reshape(acc.shape), constants["residual_zero_point"],
                     constants["residual_ratio"])
     return saturate(own + other, zero_point, lo, hi)
-
-
-def _scaled(q: np.ndarray, zero_point, ratio) -> np.ndarray:
-    """float32(q - zero_point) * ratio, rounded to float32."""
-    return (q.astype(np.int32) - int(zero_point)).astype(np.float32) * np.float32(ratio)
 
 
 def _centred(x: np.ndarray, dtype: str, constants: Constants) -> np.ndarray:
@@ -171,8 +154,10 @@ def softmax(spec: specs.Softmax, inputs: Sequence[np.ndarray], constants: Consta
     """Softmax of each row; int8 by an integer table, one float32 division per row."""
     x = np.asarray(inputs[0]).reshape(spec.rows, spec.n)
     if spec.dtype == "float32":
-        exps = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True).astype(np.float64))
-        return [(exps / exps.sum(axis=1, keepdims=True)).astype(np.float32)]
+        below = x.astype(np.float64) - x.max(axis=1, keepdims=True)
+        total = np.exp(below).sum(axis=1, keepdims=True)
+        soft = below - np.log(total) if spec.log else np.exp(below) / total
+        return [soft.astype(np.float32)]
     table = constants.get("table")
     if table is None:
         table = softmax_table(constants["input_scale"], spec.n)
@@ -194,28 +179,9 @@ def _operands(spec: specs.Binary, inputs: Sequence[np.ndarray]) -> tuple[np.ndar
 
 
 def binary(spec: specs.Binary, inputs: Sequence[np.ndarray], constants: Constants):
-    """Elementwise arithmetic of two tensors. There is no int8 division."""
+    """Elementwise arithmetic of two tensors."""
     a, b = _operands(spec, inputs)
-    if spec.dtype == "int8":
-        return [_binary_int8(spec, a, b, constants)]
-    functions: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "mul": np.multiply,
-                                      "div": np.divide}
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        y = functions[spec.kind](a.astype(np.float32), b.astype(np.float32))
-    return [np.clip(y, np.float32(constants["lo"]), np.float32(constants["hi"]))
-            if spec.clamp else y]
-
-
-def _binary_int8(spec: specs.Binary, a: np.ndarray, b: np.ndarray, constants: Constants):
-    lo, hi = _bounds(constants, spec.clamp)
-    za, zb = int(constants["a_zero_point"]), int(constants["b_zero_point"])
-    if spec.kind == "mul":
-        product = (a.astype(np.int32) - za) * (b.astype(np.int32) - zb)
-        return requantize(product, constants["ratio"], constants["output_zero_point"], lo, hi)
-    left = _scaled(a, za, constants["ratio"])
-    right = _scaled(b, zb, constants["residual_ratio"])
-    real = left + right if spec.kind == "add" else left - right
-    return saturate(real, constants["output_zero_point"], lo, hi)
+    return [arithmetic(spec, a, b, constants)]
 
 
 def table(spec: specs.Table, inputs: Sequence[np.ndarray], constants: Constants):
@@ -224,35 +190,10 @@ def table(spec: specs.Table, inputs: Sequence[np.ndarray], constants: Constants)
     return [entries[np.asarray(inputs[0]).reshape(spec.size).astype(np.int32) + 128]]
 
 
-def sigmoid_of(x: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)) without overflow."""
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0 / (1.0 + small), small / (1.0 + small))
-
-
-FUNCTIONS: dict[str, Any] = {"sigmoid": sigmoid_of, "tanh": np.tanh, "exp": np.exp,
-                             "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt}
-
-
-def unary_of(kind: str, x: np.ndarray, c: Constants) -> np.ndarray:
-    """The float function `kind` of double `x`, in double."""
-    if kind == "clip":
-        return np.clip(x, float(c["lo"]), float(c["hi"]))
-    if kind == "leaky_relu":
-        return np.where(x >= 0, x, x * float(c["alpha"]))
-    if kind == "hard_sigmoid":
-        return np.clip(x * float(c["alpha"]) + float(c["beta"]), 0.0, 1.0)
-    if kind == "hard_swish":
-        return x * np.clip(x / 6.0 + 0.5, 0.0, 1.0)
-    if kind == "relu":
-        return np.maximum(x, 0.0)
-    return FUNCTIONS[kind](x)
-
-
 def unary(spec: specs.Unary, inputs: Sequence[np.ndarray], constants: Constants):
     """Elementwise float32 function."""
     x = np.asarray(inputs[0], np.float32).reshape(spec.size).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         return [unary_of(spec.kind, x, constants).astype(np.float32)]
 
 
@@ -266,7 +207,7 @@ def quantize(spec: specs.Quantize, inputs: Sequence[np.ndarray], constants: Cons
 def dequantize(spec: specs.Dequantize, inputs: Sequence[np.ndarray], constants: Constants):
     """float32(q - zero_point) * scale."""
     q = np.asarray(inputs[0]).reshape(spec.size)
-    return [_scaled(q, constants["zero_point"], constants["scale"])]
+    return [scaled(q, constants["zero_point"], constants["scale"])]
 
 
 def transpose(spec: specs.Transpose, inputs: Sequence[np.ndarray], constants: Constants):
@@ -278,7 +219,7 @@ def transpose(spec: specs.Transpose, inputs: Sequence[np.ndarray], constants: Co
 REFERENCES: dict[str, Callable[..., list[np.ndarray]]] = {
     "conv2d": conv2d, "fully_connected": fully_connected, "pool2d": pool2d, "softmax": softmax,
     "binary": binary, "table": table, "unary": unary, "quantize": quantize,
-    "dequantize": dequantize, "transpose": transpose,
+    "dequantize": dequantize, "transpose": transpose, **math_reference.REFERENCES,
 }
 
 

@@ -137,7 +137,7 @@ class Pool2d(Spec):
 
 @dataclass(frozen=True)
 class Softmax(Spec):
-    """Softmax over the last axis of (rows, n).
+    """Softmax over the last axis of (rows, n), or (float32 only) its logarithm.
 
     CONSTANTS int8: input_scale, output_scale (float32), output_zero_point.
     """
@@ -146,22 +146,24 @@ class Softmax(Spec):
     dtype: DType
     rows: int
     n: int
+    log: bool = False
 
 
 @dataclass(frozen=True)
 class Binary(Spec):
-    """Elementwise add, sub, mul or div of two tensors of `size` elements.
+    """Elementwise arithmetic of two tensors of `size` elements.
 
     The second operand is whole ("same"), one value per last-axis channel ("channel", of
     `channels` elements) or one value ("scalar").
-    CONSTANTS int8 add: ratio (sa/sy), residual_ratio (sb/sy) float32, a_zero_point,
-    b_zero_point, output_zero_point, lo, hi. int8 mul: ratio (sa*sb/sy) and the zero points.
+    CONSTANTS int8 add, sub, min, max: ratio (sa/sy), residual_ratio (sb/sy) float32,
+    a_zero_point, b_zero_point, output_zero_point, lo, hi. int8 mul: ratio (sa*sb/sy), and div:
+    ratio (sa/(sb*sy)), with the zero points.
     CONSTANTS float32: lo, hi when `clamp`.
     """
 
     op: ClassVar[str] = "binary"
     dtype: DType
-    kind: Literal["add", "sub", "mul", "div"]
+    kind: Literal["add", "sub", "mul", "div", "min", "max"]
     size: int
     broadcast: Literal["same", "channel", "scalar"] = "same"
     channels: int = 1
@@ -179,13 +181,12 @@ class Table(Spec):
 
 @dataclass(frozen=True)
 class Unary(Spec):
-    """Elementwise float32 function. CONSTANTS: alpha, beta where the function has them
-    (clip: lo, hi)."""
+    """Elementwise float32 function, one of `edgecc.kernels.functions`. CONSTANTS: what its
+    PARAMETERS name."""
 
     op: ClassVar[str] = "unary"
     dtype: DType
-    kind: Literal["relu", "clip", "sigmoid", "tanh", "exp", "hard_sigmoid", "hard_swish",
-                  "leaky_relu", "neg", "abs", "sqrt"]
+    kind: str
     size: int
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from edgecc.kernels.reference import pool_ratio, requantize
+from edgecc.kernels.reference import pool_ratio
+from edgecc.kernels.requantize import requantize
 from edgecc.schedule.ops import Conv, Graph, Lookup, Op, Pool, Reshape, Tensor
 from edgecc.schedule.rounding import integer_bias, product_scale, requantize_scale
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.reference import saturate, unary_of
+from edgecc.kernels.functions import unary_of
+from edgecc.kernels.requantize import saturate
 from edgecc.schedule.ops import Affine, Constant, Unary
 from edgecc.schedule.program import Quantization
 
@@ -56,7 +57,7 @@ def unary_table(op: Unary, source: Quantization, target: Quantization) -> np.nda
     """256 entries of DQ, then the function rounded to float32, then Q."""
     numbers: Mapping[str, Any] = op.numbers
     real = dequantized(EVERY, source).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         values = unary_of(op.function, real, numbers).astype(np.float32)
     return quantized(np.nan_to_num(values, nan=0.0), target)
 
