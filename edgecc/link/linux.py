@@ -6,7 +6,7 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
 from edgecc.link.archive import archive
-from edgecc.link.elf import describe
+from edgecc.link.elf import describe, machine_of
 from edgecc.link.stack import RED_ZONE_BYTES, frames
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.link.wrapper import wrapper
@@ -79,11 +79,12 @@ def check_kernels(objects: Objects, target: Target) -> None:
     """
     found = {name: describe(code, where=name) for name, code in objects.code.items()}
     known = FROM_LIBC | BY_THE_LINKER | {s for e in found.values() for s in e.defined_symbols}
+    machine = machine_of(target.architecture)
     for name, elf in found.items():
-        if (elf.machine, elf.kind) != (target.architecture, "relocatable"):
+        if (elf.machine, elf.kind) != (machine, "relocatable"):
             raise ToolchainError(
                 "the object is not for this target", where=name,
-                needed=f"relocatable {target.architecture}", available=f"{elf.kind} {elf.machine}",
+                needed=f"relocatable {machine}", available=f"{elf.kind} {elf.machine}",
             )
         if missing := sorted(set(elf.undefined_symbols) - known):
             raise ToolchainError(
@@ -133,7 +134,7 @@ def _runner(
     counted = {f"{facts.prefix}_run", "memcpy", *(call.symbol for call in objects.calls)}
     made = driver.executable(linked, counted)
     elf = describe(made, where="runner")
-    if elf.machine != target.architecture or not elf.static:
+    if elf.machine != machine_of(target.architecture) or not elf.static:
         raise ToolchainError(
             "the toolchain made a runner of the wrong kind", where=driver.where,
             needed=f"static {target.architecture}",

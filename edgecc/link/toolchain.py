@@ -20,7 +20,7 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
 from edgecc.link.process import run_tool
-from edgecc.link.symbols import is_elf64, keep_symbols
+from edgecc.link.symbols import form_of, keep_symbols
 from edgecc.targets.target import Target
 
 KINDS = ("zig", "gcc", "clang")
@@ -73,7 +73,7 @@ class Driver:
         """A static program that keeps no names but the functions `symbols`."""
         argv = [*self.argv, *LINK, "-static", *sorted(objects), "-o", "made"]
         named = self._make(objects, [word for word in argv if word != "-s"])
-        return keep_symbols(named, symbols) if is_elf64(named) else self._make(objects, argv)
+        return keep_symbols(named, symbols) if form_of(named) else self._make(objects, argv)
 
     def _make(self, files: Mapping[str, bytes], argv: list[str]) -> bytes:
         kept = self.cache_dir / "made" / self._key(files, argv)
