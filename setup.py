@@ -43,8 +43,9 @@ setup(
     ],
     extras_require={
         "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3", "ruff", "mypy",
-                 "scikit-learn>=1.3"],
+                 "scikit-learn>=1.3", "pillow>=10"],
         "sample": ["scikit-learn>=1.3"],
+        "images": ["pillow>=10"],
     },
     entry_points={"console_scripts": ["edgecc = edgecc.cli.main:main"]},
 )

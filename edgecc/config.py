@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from edgecc.data.preprocessing import Preprocessing
 from edgecc.errors import ConfigError
 
 IMPLEMENTED: dict[str, tuple] = {
@@ -12,11 +13,12 @@ IMPLEMENTED: dict[str, tuple] = {
     "fusion": (True, False),
     "quantization": ("none", "int8"),
     "layout": ("auto", "NHWC"),
-    "threads": (1,),
     "io": ("auto", "int8", "float32"),
     "observer": ("minmax", "percentile", "entropy", "mse"),
     "check": ("structure", "full"),
 }
+
+MOST_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,10 @@ class CompileConfig:
 
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
+    `threads` share the large steps; the results do not depend on their number.
     `toolchain`: None for ziglang, or an argv such as ("aarch64-linux-gnu-gcc",).
+    `preprocessing` says how pictures become the model's input; with its `folded` the model
+    itself scales uint8 pixels. `keep_float` packs the float model for `edgecc evaluate`.
     """
 
     target: str = "host"
@@ -40,8 +45,11 @@ class CompileConfig:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     toolchain: tuple[str, ...] | None = None
     name: str | None = None
+    preprocessing: Preprocessing | None = None
+    keep_float: bool = False
 
     def __post_init__(self):
+        self._check_threads()
         for key, allowed in IMPLEMENTED.items():
             value = getattr(self, key)
             if value not in allowed:
@@ -49,3 +57,10 @@ class CompileConfig:
                     f"{key}={value!r} is not implemented",
                     advice=f"choose one of {', '.join(map(repr, allowed))}",
                 )
+
+    def _check_threads(self) -> None:
+        if not isinstance(self.threads, int) or not 1 <= self.threads <= MOST_THREADS:
+            raise ConfigError(
+                f"threads={self.threads!r} is out of range",
+                needed="a whole number from 1", available=f"{MOST_THREADS} at most",
+            )

@@ -56,7 +56,8 @@ def _name_and_bytes(source: Any) -> tuple[str, bytes]:
     proto = ir.to_proto(source) if isinstance(source, ir.Model) else source
     if not hasattr(proto, "graph"):
         raise ConfigError(f"{type(source).__name__} is no model", where="edgecc.compile",
-                          advice="give an ONNX file, a ModelProto or an onnx_ir.Model")
+                          advice="give an ONNX file, a ModelProto, an onnx_ir.Model or a "
+                                 "torch.nn.Module")
     return proto.graph.name or "model", proto.SerializeToString(deterministic=True)
 
 
@@ -97,13 +98,13 @@ def repeatable(calibration: Any) -> Any:
     return list(calibration) if once else calibration
 
 
-def samples(graph: Any, calibration: Any) -> list[Mapping[str, Any]]:
+def samples(graph: Any, calibration: Any, preprocessing: Any) -> list[Mapping[str, Any]]:
     """The first samples, checked against the model; none without calibration data."""
     if calibration is None:
         return []
     from edgecc.quantize.calibration import read
 
-    return list(islice(read(calibration, graph), SAMPLES_KEPT))
+    return list(islice(read(calibration, graph, preprocessing), SAMPLES_KEPT))
 
 
 def planned(plan: MemoryPlan) -> str:

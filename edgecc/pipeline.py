@@ -15,13 +15,14 @@ from edgecc.context import Context
 
 
 def compile(
-    source: Any, *, config: CompileConfig, calibration: Any = None, context: Context
+    source: Any, *, config: CompileConfig, calibration: Any = None, example_inputs: Any = None,
+    context: Context,
 ) -> Bundle:
-    """A checked bundle of an ONNX file, a ModelProto or an onnx_ir.Model.
+    """A checked bundle of an ONNX file, a ModelProto, an onnx_ir.Model or a torch module.
 
     `calibration` is what `edgecc.quantize` takes; INT8 needs it unless the model is quantized
-    already. Its first samples also become golden vectors. Raises every class of edgecc.errors
-    but BoardError.
+    already. Its first samples also become golden vectors. A torch module needs `example_inputs`:
+    see `edgecc.model.imported`. Raises every class of edgecc.errors but BoardError.
     """
     from edgecc import line, link, lower, memory, model, quantize, schedule
     from edgecc.bundle.assemble import assemble
@@ -29,6 +30,7 @@ def compile(
     from edgecc.targets import get_target
 
     target, tell, report = get_target(config.target), line.Teller(context), None
+    source = model.imported(source, shapes=config.shapes, example_inputs=example_inputs)
     origin, calibration = line.Origin.of(source, config), line.repeatable(calibration)
     context = tell.context
 
@@ -36,7 +38,7 @@ def compile(
     model.check_model(graph)
     tell.dump("load", lambda: model.to_text(graph))
 
-    samples = line.samples(graph, calibration)
+    samples, original = line.samples(graph, calibration, config.preprocessing), graph
     if config.quantization == "int8":
         graph, report = quantize.quantize(graph, calibration, config=config, context=context)
         model.check_model(graph)
@@ -65,7 +67,8 @@ def compile(
         stack = link.stack_bytes(program, plan, objects, target, **named)
         objects = replace(objects, stack_bytes=stack)
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
-                      graph=graph, report=report, samples=samples, seed=context.seed)
+                      graph=graph, original=original, report=report, samples=samples,
+                      seed=context.seed)
     check_bundle(bundle)
     tell.dump("link", lambda: line.manifest_text(bundle))
     tell("link", line.linked(bundle.manifest))

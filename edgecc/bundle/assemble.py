@@ -10,6 +10,7 @@ from edgecc.bundle import manifest, sbom, vectors
 from edgecc.bundle.bundle import Bundle
 from edgecc.bundle.schema import dump
 from edgecc.config import CompileConfig
+from edgecc.errors import ConfigError
 from edgecc.lower.objects import Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Program
@@ -18,16 +19,20 @@ from edgecc.targets import Target
 
 def assemble(
     program: Program, plan: MemoryPlan, objects: Objects, files: Mapping[str, bytes], *,
-    target: Target, config: CompileConfig, origin: Any, graph: Any, report: Any,
-    samples: Sequence[Mapping[str, Any]], seed: int,
+    target: Target, config: CompileConfig, origin: Any, graph: Any, original: Any,
+    report: Any, samples: Sequence[Mapping[str, Any]], seed: int,
 ) -> Bundle:
     """The bundle of linked `files` with weights, model, golden vectors, report and licences.
 
-    `origin` has name, prefix and sha256 of the source model; `report` is a QuantReport or None;
-    `samples` are model-shaped inputs for the golden vectors.
+    `origin` has name, prefix and sha256 of the source model; `original` is the graph before
+    quantization; `report` is a QuantReport or None; `samples` are model-shaped inputs for
+    the golden vectors.
     """
     model_path = "model/model.onnx" if report is None else "model/quantized.onnx"
     source = {"name": origin.name, "sha256": origin.sha256, "file": model_path}
+    kept = _kept_float(original, config)
+    if kept:
+        source["float_file"] = next(iter(kept))
     inputs, outputs = ([manifest.port(p, plan) for p in ports]
                        for ports in (program.entry().inputs, program.entry().outputs))
     golden = vectors.make(program, inputs, samples, seed)
@@ -35,6 +40,7 @@ def assemble(
         **files,
         "weights.bin": objects.weights,
         model_path: _model_bytes(graph),
+        **kept,
         "report/report.json": dump({"quantization": quantization_record(report)}),
         **golden.files(inputs, outputs),
         **_licences(origin.prefix, source, objects, target, config),
@@ -43,6 +49,19 @@ def assemble(
                             model=source, files=every, quantization=quantization_summary(report),
                             vectors=golden.summary, seed=seed)
     return Bundle.of(fields, every)
+
+
+def _kept_float(original: Any, config: CompileConfig) -> dict[str, bytes]:
+    """Raises ConfigError for a model that came quantized: there is no float one to keep."""
+    from edgecc.quantize import is_qdq
+
+    if not config.keep_float:
+        return {}
+    if is_qdq(original):
+        raise ConfigError("the model came quantized, so there is no float model to keep",
+                          where=original.graph.name, advice="leave keep_float out, and give "
+                          "`edgecc evaluate` the float model with --float")
+    return {"model/float.onnx": _model_bytes(original)}
 
 
 def _model_bytes(graph: Any) -> bytes:

@@ -92,6 +92,8 @@ def config_record(config: CompileConfig) -> dict[str, Any]:
     """The choices that made the bundle, as plain JSON values. How it was checked is none."""
     record = {**vars(config), "shapes": {k: list(v) for k, v in config.shapes.items()}}
     record["toolchain"] = None if config.toolchain is None else list(config.toolchain)
+    how = config.preprocessing
+    record["preprocessing"] = None if how is None else how.to_json()
     del record["check"]
     return record
 
@@ -136,6 +138,7 @@ def port(port: Port, plan: MemoryPlan) -> dict[str, Any]:
         "model_dtype": port.model_dtype,
         "permutation": None if port.permutation is None else list(port.permutation),
         "arena_offset_bytes": plan.offset(view.buffer) + view.offset_bytes,
+        "preprocessing": None if port.preprocessing is None else port.preprocessing.to_json(),
     }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from edgecc.cli import preprocessing
 from edgecc.cli.console import Console
 from edgecc.config import IMPLEMENTED, CompileConfig
 from edgecc.context import Context
@@ -58,6 +59,7 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
         quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
         observer=args.observer, check=args.check, shapes=shapes(args.shape),
         toolchain=toolchain(args.toolchain), name=getattr(args, "name", None),
+        preprocessing=preprocessing.declared(args), keep_float=getattr(args, "keep_float", False),
     )
 
 

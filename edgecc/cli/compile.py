@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from edgecc.cli import arguments
+from edgecc.cli import arguments, preprocessing
 from edgecc.cli.console import Console
 from edgecc.cli.inspect import memory
 from edgecc.config import IMPLEMENTED
@@ -19,9 +19,13 @@ def add(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("--quantize", default="none",
                          help=", ".join(IMPLEMENTED["quantization"]) + " (default none)")
     command.add_argument("--calibrate", metavar="DATA",
-                         help="a .npz of stacked samples, or a folder of .npy files")
+                         help="a .npz of stacked samples, or a folder of .npy files or of "
+                         "pictures")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.ecb")
     command.add_argument("--name", help="prefix of every C symbol (default: from the file)")
+    command.add_argument("--keep-float", action="store_true", help="pack the float model too, "
+                         "for `edgecc evaluate`")
+    preprocessing.add(command, normalize=True)
     arguments.add_compile_options(command)
     return command
 

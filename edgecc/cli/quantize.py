@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from edgecc.cli import arguments
+from edgecc.cli import arguments, preprocessing
 from edgecc.cli.console import Console
 from edgecc.config import CompileConfig
 
@@ -16,10 +16,12 @@ def add(commands: Any) -> argparse.ArgumentParser:
     command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX)")
     command.add_argument("model", metavar="MODEL", help="an ONNX file")
     command.add_argument("--calibrate", metavar="DATA", required=True,
-                         help="a .npz of stacked samples, or a folder of .npy files")
+                         help="a .npz of stacked samples, or a folder of .npy files or of "
+                         "pictures")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.onnx")
     command.add_argument("--observer", default="minmax", help=arguments.choices("observer"))
     command.add_argument("--seed", type=int, default=0)
+    preprocessing.add(command, normalize=True)
     arguments.add_shape(command)
     return command
 
@@ -29,7 +31,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     from edgecc.bundle.archive import write_atomically
 
     config = CompileConfig(quantization="int8", observer=args.observer,
-                           shapes=arguments.shapes(args.shape))
+                           shapes=arguments.shapes(args.shape),
+                           preprocessing=preprocessing.declared(args))
     context = arguments.context(args, console)
     arguments.check_output(args.output)
     console.working("load")

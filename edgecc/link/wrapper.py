@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from pprint import pformat
 
 from edgecc.lower.api_facts import Facts
 from edgecc.lower.runner_glue import runtime_text
@@ -18,8 +19,16 @@ def wrapper(facts: Facts, weights: bytes) -> str:
         "WEIGHTS_CRC32": zlib.crc32(weights),
         "INPUT_COUNT": len(facts.inputs),
         "OUTPUT_COUNT": len(facts.outputs),
+        "PREPROCESSING": _pictures(facts),
     }
     text = runtime_text("wrapper.py.in")
     for name, value in numbers.items():
         text = text.replace(f"@{name}@", str(value))
     return text
+
+
+def _pictures(facts: Facts) -> str:
+    """A Python literal: input name to preprocessing record."""
+    found = {port.name: port.preprocessing.to_json() for port, _ in facts.inputs
+             if port.preprocessing is not None}
+    return pformat(found, width=98)

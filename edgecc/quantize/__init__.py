@@ -29,8 +29,9 @@ def quantize(
 ) -> tuple[ir.Model, QuantReport]:
     """Static INT8 quantization; a model that already is QDQ comes back unchanged.
 
-    `calibration`: an .npz file, a folder of .npy files, a mapping of arrays, or an iterable of
-    samples (see `edgecc.quantize.calibration.read`). `config.observer` chooses the range rule.
+    `calibration`: an .npz file, a folder of .npy files or of pictures (with
+    `config.preprocessing`), a mapping of arrays, or an iterable of samples
+    (see `edgecc.quantize.calibration.read`). `config.observer` chooses the range rule.
     Raises: QuantizationError if the calibration data are missing or do not fit the model.
     """
     from edgecc.quantize import quantizer

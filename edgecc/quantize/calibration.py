@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from edgecc.errors import QuantizationError
+from edgecc.data.preprocessing import Preprocessing, declared
+from edgecc.errors import ConfigError, QuantizationError
 
 Feeds = dict[str, np.ndarray]
-_FORMS = "an .npz file, a folder of .npy files, a mapping of arrays, or an iterable of samples"
+_FORMS = ("an .npz file, a folder of .npy files or pictures, a mapping of arrays, or an iterable "
+          "of samples")
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ def ports(model: ir.Model) -> list[Port]:
     ]
 
 
-def read(source: Any, model: ir.Model) -> Iterator[Feeds]:
+def read(
+    source: Any, model: ir.Model, preprocessing: Preprocessing | None = None
+) -> Iterator[Feeds]:
     """Feeds that fit the model's inputs, one inference each.
 
     `source` is one of
@@ -42,26 +46,29 @@ def read(source: Any, model: ir.Model) -> Iterator[Feeds]:
       input also takes the only array that fits it, whatever its name;
     - a folder: `<input>.npy` stacks for every input, or for a model with one input one sample
       per .npy file in name order;
+    - a folder of pictures, in subfolders or not, which `preprocessing` makes inputs of;
     - an iterable of mappings {input: array}, or of arrays for a model with one input.
     Shapes: a sample has the input's shape, with or without its leading 1.
     Raises: QuantizationError saying which sample, what is needed and what was found.
     """
     inputs = ports(model)
     count = 0
-    for feeds in _samples(source, inputs):
+    for feeds in _samples(source, inputs, preprocessing):
         yield _validated(feeds, inputs, f"calibration sample {count}")
         count += 1
     if not count:
         raise QuantizationError("the calibration set is empty", needed="1 sample", available="0")
 
 
-def _samples(source: Any, inputs: Sequence[Port]) -> Iterator[Mapping[str, Any]]:
+def _samples(
+    source: Any, inputs: Sequence[Port], preprocessing: Preprocessing | None
+) -> Iterator[Mapping[str, Any]]:
     if source is None:
         raise QuantizationError(
             "int8 quantization needs calibration data", advice=f"give {_FORMS} (--calibrate)"
         )
     if isinstance(source, (str, Path)):
-        return _from_path(Path(source), inputs)
+        return _from_path(Path(source), inputs, preprocessing)
     if isinstance(source, Mapping):
         return _from_stacks(source, inputs, "calibration mapping")
     if isinstance(source, np.ndarray):
@@ -74,7 +81,11 @@ def _samples(source: Any, inputs: Sequence[Port]) -> Iterator[Mapping[str, Any]]
     )
 
 
-def _from_path(path: Path, inputs: Sequence[Port]) -> Iterator[Mapping[str, Any]]:
+def _from_path(
+    path: Path, inputs: Sequence[Port], preprocessing: Preprocessing | None
+) -> Iterator[Mapping[str, Any]]:
+    if path.is_dir() and not any(path.glob("*.npy")):
+        return _from_pictures(path, inputs, preprocessing)
     if path.is_dir():
         return _from_folder(path, inputs)
     if not path.is_file():
@@ -111,10 +122,6 @@ def _member(archive: Any, name: str) -> np.ndarray | None:
 
 def _from_folder(folder: Path, inputs: Sequence[Port]) -> Iterator[Mapping[str, Any]]:
     files = sorted(folder.glob("*.npy"))
-    if not files:
-        raise QuantizationError(
-            "the folder has no .npy files", where=str(folder), advice=f"give {_FORMS}"
-        )
     by_name = {f.stem: f for f in files}
     if all(port.name in by_name for port in inputs):
         stacks = {port.name: _load(by_name[port.name]) for port in inputs}
@@ -122,6 +129,24 @@ def _from_folder(folder: Path, inputs: Sequence[Port]) -> Iterator[Mapping[str, 
     if len(inputs) > 1:
         raise _missing(inputs, sorted(by_name), str(folder))
     return ({inputs[0].name: _load(file)} for file in files)
+
+
+def _from_pictures(
+    folder: Path, inputs: Sequence[Port], preprocessing: Preprocessing | None
+) -> Iterator[Mapping[str, Any]]:
+    """Pictures of all classes in turn. Raises QuantizationError naming a file that is broken."""
+    from edgecc.data import pictures
+
+    port = inputs[0] if inputs else Port("", (), np.dtype("float32"))
+    try:
+        found = pictures.interleaved(pictures.find(folder))
+        how = declared(preprocessing, [p.name for p in inputs], str(folder))
+        for array in pictures.feeds(found, how, port.shape, port.dtype.name):
+            yield {port.name: array}
+    except ConfigError as error:
+        raise QuantizationError(error.what, where=error.where, needed=error.needed,
+                                available=error.available,
+                                advice=error.advice or f"give {_FORMS}") from error
 
 
 def _from_iterable(source: Iterable[Any], inputs: Sequence[Port]) -> Iterator[Mapping[str, Any]]:

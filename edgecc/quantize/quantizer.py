@@ -27,7 +27,7 @@ def quantize(
     if is_qdq(model):
         return _imported(model)
     assignment = assign(model)
-    samples = calibration.read(source, model)
+    samples = calibration.read(source, model, config.preprocessing)
     ranges, kept, count = observation.observe(
         model, assignment.leaders, samples, config.observer, _COMPARED_SAMPLES
     )

@@ -9,11 +9,13 @@ from edgecc.context import Context
 from edgecc.schedule.arrange import arrange
 from edgecc.schedule.borders import settle_borders
 from edgecc.schedule.dead_channels import remove_dead_channels
+from edgecc.schedule.declare import declare
 from edgecc.schedule.emit import emit, identifier
 from edgecc.schedule.fuse import drop_identities, fuse
 from edgecc.schedule.program import Kernel, Program
 from edgecc.schedule.qdq import fold_quantization
 from edgecc.schedule.reader import read_graph
+from edgecc.schedule.threads import spread
 
 
 def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Program:
@@ -26,6 +28,8 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
         graph = remove_dead_channels(fuse(graph))
     arranged = arrange(graph)
     program = emit(arranged, target, config.name or identifier(graph.name, "model"))
+    program = spread(program, config.threads)
+    program = declare(program, config.preprocessing)
     context.progress("schedule", summary(program))
     return program
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from edgecc.data.preprocessing import Preprocessing
 from edgecc.kernels.spec import Spec
 
 BufferKind = Literal["input", "output", "activation", "state"]
@@ -90,6 +91,8 @@ class Kernel:
 
     `constants` are the logical (unpacked) weights and numbers by name, as the op's reference
     takes them; `pack` of the kernel record turns them into the bytes the machine code reads.
+    `threads` share the step (1: the calling thread computes it alone), and `scratch_bytes` is
+    what they need together.
     """
 
     name: str
@@ -103,6 +106,7 @@ class Kernel:
     macs: int = 0
     nodes: tuple[str, ...] = ()
     why_not_fast: str | None = None
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,7 @@ class Port:
     `view` is what the program reads or writes (its dtype, shape and layout are the C API's).
     `model_shape` is the ONNX shape; `permutation` takes an array of it to the view's layout
     (view = model.transpose(permutation).reshape(view.shape)); None when they are the same.
+    `preprocessing` is how pictures become this input, where that was declared.
     """
 
     name: str
@@ -174,6 +179,7 @@ class Port:
     model_shape: tuple[int, ...]
     model_dtype: str = "float32"
     permutation: tuple[int, ...] | None = None
+    preprocessing: Preprocessing | None = None
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class TestErrors:
         self.check(tmp_path / "x.pkl", one, r"end in .npz or .npy, not '.pkl'")
 
     def test_folder_without_arrays(self, one, tmp_path):
-        self.check(tmp_path, one, "the folder has no .npy files")
+        self.check(tmp_path, one, "holds no pictures.*give an .npz file, a folder of .npy")
 
     def test_folder_without_the_inputs_names(self, two, tmp_path):
         np.save(tmp_path / "a.npy", samples(2, (3,)))
