@@ -7,16 +7,20 @@ from edgecc.kernels import (
     copy,
     depthwise_float,
     depthwise_int8,
+    fixed,
     fully_connected_float,
     fully_connected_int8,
+    interpolate,
     pool2d,
     quantize,
     softmax,
     table,
+    take,
     transpose,
     unary,
 )
 
 MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
-           fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy)
+           fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy,
+           take, interpolate, fixed)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

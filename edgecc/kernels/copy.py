@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.elementwise import accept_all, across, nothing, vector_bytes
+from edgecc.kernels.elementwise import accept_all, nothing, vector_bytes
 from edgecc.kernels.registry import KernelRecord
+from edgecc.kernels.runs import UNIT, copy_run
 from edgecc.kernels.spec import StridedCopy
 
-UNIT = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 Axis = tuple[int, int, int]  # size, source stride, target stride
 
 
@@ -41,8 +41,8 @@ def spec_of(
 
 
 def _runs(spec: StridedCopy) -> bool:
-    """Whether the innermost axis is contiguous on both sides."""
-    return spec.source_strides[-1] == spec.target_strides[-1] == 1
+    """Whether the innermost axis is written without gaps."""
+    return spec.target_strides[-1] == 1
 
 
 def extent(spec: StridedCopy) -> int:
@@ -59,24 +59,21 @@ def build(spec: StridedCopy, symbol: str, target: Any) -> Any:
     inputs = [(spec.dtype, _reach(spec.shape, spec.source_strides))]
     outputs = [(spec.dtype, _reach(spec.shape, spec.target_strides))]
     axes = list(zip(spec.shape, spec.source_strides, spec.target_strides, strict=True))
-    run = axes.pop()[0] if _runs(spec) else 1
+    run, step, _ = axes.pop() if _runs(spec) else (1, 1, 1)
     with tir.kernel(symbol, inputs=inputs, outputs=outputs, weights=False) as k, ExitStack() as s:
         source, result = 0, 0
         for number, (size, a, b) in enumerate(axes or [(1, 0, 0)]):
             limits = (k.begin, k.end) if number == 0 else (0, size)
             index = s.enter_context(tir.loop(*limits))
             source, result = source + index * a, result + index * b
-
-        def move(at: Any, lanes: int) -> None:
-            value = tir.load(k.inputs[0], source + at, lanes)
-            tir.store(k.outputs[0], result + at, value, lanes)
-
-        across(run, vector_bytes(target) // np.dtype(spec.dtype).itemsize, move)
+        lanes = vector_bytes(target) // np.dtype(spec.dtype).itemsize
+        copy_run(k, source, result, run, step, max(lanes, 1))
     return k.func
 
 
 KERNELS = tuple(
     KernelRecord(f"{dtype}_strided_copy_run__generic", "strided_copy", dtype, frozenset(),
-                 accept_all, lambda spec: float(prod(spec.shape)), extent, nothing, build, fast=True)
+                 accept_all, lambda spec: float(prod(spec.shape)), extent, nothing, build,
+                 fast=True)
     for dtype in UNIT.values()
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels import math_reference
+from edgecc.kernels import math_reference, movement_reference
 from edgecc.kernels import spec as specs
 from edgecc.kernels.functions import unary_of
 from edgecc.kernels.math_reference import arithmetic
@@ -220,6 +220,7 @@ REFERENCES: dict[str, Callable[..., list[np.ndarray]]] = {
     "conv2d": conv2d, "fully_connected": fully_connected, "pool2d": pool2d, "softmax": softmax,
     "binary": binary, "table": table, "unary": unary, "quantize": quantize,
     "dequantize": dequantize, "transpose": transpose, **math_reference.REFERENCES,
+    **movement_reference.REFERENCES,
 }
 
 

@@ -1,4 +1,4 @@
-"""Transposition of int8 and float32 tensors: copies of runs, or square tiles through registers."""
+"""Transposition of tensors of any type: copies of runs, or square tiles through registers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from edgecc.kernels.elementwise import accept_all, across, nothing, vector_bytes
 from edgecc.kernels.registry import KernelRecord
+from edgecc.kernels.runs import DTYPES, item_bytes, unit
 from edgecc.kernels.spec import Transpose
 
-ITEM_BYTES = {"int8": 1, "float32": 4}
 Axis = tuple[int, int, int]  # size, stride in the input, stride in the output
 
 
@@ -46,7 +46,7 @@ def extent(spec: Transpose) -> int:
 def build(spec: Transpose, symbol: str, target: Any) -> Any:
     from edgecc.kernels import tir
 
-    operand = [(spec.dtype, prod(spec.shape))]
+    operand = [(unit(spec.dtype), prod(spec.shape))]
     outer, inner = split(spec)
     with tir.kernel(symbol, inputs=operand, outputs=operand, weights=False) as k, ExitStack() as s:
         source, result = 0, 0
@@ -67,7 +67,7 @@ def _copy(k: Any, spec: Transpose, source: Any, result: Any, count: int, width: 
     def body(at: Any, lanes: int) -> None:
         tir.store(k.outputs[0], result + at, tir.load(k.inputs[0], source + at, lanes), lanes)
 
-    across(count, width // ITEM_BYTES[spec.dtype], body)
+    across(count, width // item_bytes(spec.dtype), body)
 
 
 class _Plane:
@@ -77,7 +77,7 @@ class _Plane:
         self.x, self.y, self.source, self.result = k.inputs[0], k.outputs[0], source, result
         self.columns, _, self.out_stride = fast  # j: contiguous in the input
         self.rows, self.in_stride, _ = slow  # i: contiguous in the output
-        self.side = 16 // ITEM_BYTES[spec.dtype]
+        self.side = 16 // item_bytes(spec.dtype)
 
     def emit(self) -> None:
         from edgecc.kernels import tir
@@ -119,5 +119,5 @@ class _Plane:
 KERNELS = tuple(
     KernelRecord(f"{dtype}_transpose_tile__generic", "transpose", dtype, frozenset(), accept_all,
                  lambda spec: 20 + prod(spec.shape), extent, nothing, build, fast=True)
-    for dtype in ("int8", "float32")
+    for dtype in DTYPES
 )

@@ -1,7 +1,8 @@
-"""What views and constants every spec has, for the judge: read off kernels/spec.py alone."""
+"""What views and constants every spec has, for the judge: read off the specs alone."""
 
 from __future__ import annotations
 
+from edgecc.kernels import movement_spec as moving
 from edgecc.kernels import spec as specs
 
 Views = list[tuple[str, tuple[int, ...]]]
@@ -32,6 +33,13 @@ def expected_views(spec: specs.Spec) -> tuple[Views, Views]:
         return [("float32", (spec.size,))], [("int8", (spec.size,))]
     if isinstance(spec, specs.Dequantize):
         return [("int8", (spec.size,))], [("float32", (spec.size,))]
+    if isinstance(spec, moving.Take):
+        return [(spec.dtype, spec.shape)], [(spec.dtype, spec.output_shape)]
+    if isinstance(spec, moving.Interpolate):
+        return ([(spec.dtype, (spec.n, spec.h, spec.w, spec.c))],
+                [(spec.dtype, (spec.n, spec.oh, spec.ow, spec.c))])
+    if isinstance(spec, moving.Fixed):
+        return [], [(spec.dtype, (spec.size,))]
     assert isinstance(spec, specs.Table | specs.Unary), f"unknown spec {spec.text()}"
     return _same(spec.dtype, (spec.size,))
 
@@ -66,6 +74,8 @@ def expected_constants(spec: specs.Spec) -> Expected:
         return {"table": ("int8", (256,))}
     if isinstance(spec, specs.Quantize | specs.Dequantize):
         return {"scale": REAL, "zero_point": VALUE}
+    if isinstance(spec, moving.Take | moving.Interpolate | moving.Fixed):
+        return _moved(spec)
     if isinstance(spec, specs.Unary):
         names = {"clip": ("lo", "hi"), "leaky_relu": ("alpha",), "hard_sigmoid": ("alpha", "beta")}
         return dict.fromkeys(names.get(spec.kind, ()), REAL)
@@ -91,3 +101,15 @@ def _binary(spec: specs.Binary) -> Expected:
     found = {"ratio": REAL, "a_zero_point": VALUE, "b_zero_point": VALUE,
              "output_zero_point": VALUE, "lo": VALUE, "hi": VALUE}
     return found if spec.kind == "mul" else {**found, "residual_ratio": REAL}
+
+
+def _moved(spec) -> Expected:
+    if isinstance(spec, moving.Take):
+        return {"tables": ("int32", (spec.table_size,)), "fill": (spec.dtype, ())}
+    if isinstance(spec, moving.Fixed):
+        return {"values": (spec.dtype, (spec.size,))}
+    rows, columns = (spec.oh, spec.taps[0]), (spec.ow, spec.taps[1])
+    found: Expected = {"rows": ("int32", rows), "row_weights": ("float32", rows),
+                       "columns": ("int32", columns), "column_weights": ("float32", columns)}
+    zero: Expected = {"input_zero_point": VALUE, "output_zero_point": VALUE}
+    return {**found, **zero} if spec.dtype == "int8" else found
