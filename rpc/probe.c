@@ -1,13 +1,17 @@
 /* Prints what this machine is, as one line of JSON. Freestanding: no libc, no start files, so it
- * is a few KB, compiles in a moment and runs on any Linux of its architecture. */
+ * is a few KB, compiles in a moment and runs on any Linux of its architecture.
+ *
+ * Argument (optional): the path of a loader; tells whether there is one. */
 typedef unsigned long word;
 typedef unsigned char byte;
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86_64"
-enum { SYS_read = 0, SYS_write = 1, SYS_open = 2, SYS_exit = 60, SYS_uname = 63,
+enum { SYS_read = 0, SYS_write = 1, SYS_open = 2, SYS_close = 3, SYS_exit = 60, SYS_uname = 63,
        SYS_affinity = 204 };
 #define START "mov %rsp, %rdi\nand $-16, %rsp\ncall probe_main\n"
+#define ELF_MACHINE 62
+#define TRIPLES "x86_64-linux-gnu"
 static long call4(long n, long a, long b, long c, long d) {
     long result;
     register long r10 __asm__("r10") = d;
@@ -17,9 +21,11 @@ static long call4(long n, long a, long b, long c, long d) {
 }
 #elif defined(__aarch64__)
 #define ARCHITECTURE "aarch64"
-enum { SYS_open = 56, SYS_read = 63, SYS_write = 64, SYS_exit = 93, SYS_affinity = 123,
+enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93, SYS_affinity = 123,
        SYS_uname = 160 };
 #define START "mov x0, sp\nbl probe_main\n"
+#define ELF_MACHINE 183
+#define TRIPLES "aarch64-linux-gnu"
 static long call4(long n, long a, long b, long c, long d) {
     register long x8 __asm__("x8") = n, x0 __asm__("x0") = a, x1 __asm__("x1") = b;
     register long x2 __asm__("x2") = c, x3 __asm__("x3") = d;
@@ -28,14 +34,29 @@ static long call4(long n, long a, long b, long c, long d) {
 }
 #elif defined(__riscv) && __riscv_xlen == 64
 #define ARCHITECTURE "riscv64"
-enum { SYS_open = 56, SYS_read = 63, SYS_write = 64, SYS_exit = 93, SYS_affinity = 123,
+enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93, SYS_affinity = 123,
        SYS_uname = 160 };
 #define START "mv a0, sp\nandi sp, sp, -16\ncall probe_main\n"
+#define ELF_MACHINE 243
+#define TRIPLES "riscv64-linux-gnu"
 static long call4(long n, long a, long b, long c, long d) {
     register long a7 __asm__("a7") = n, a0 __asm__("a0") = a, a1 __asm__("a1") = b;
     register long a2 __asm__("a2") = c, a3 __asm__("a3") = d;
     __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2), "r"(a3) : "memory");
     return a0;
+}
+#elif defined(__arm__)
+#define ARCHITECTURE "armv7l"
+enum { SYS_exit = 1, SYS_read = 3, SYS_write = 4, SYS_open = 5, SYS_close = 6, SYS_uname = 122,
+       SYS_affinity = 242 };
+#define START "mov r0, sp\nbic sp, sp, #7\nbl probe_main\n"
+#define ELF_MACHINE 40
+#define TRIPLES "arm-linux-gnueabihf", "arm-linux-gnueabi"
+static long call4(long n, long a, long b, long c, long d) {
+    register long r7 __asm__("r7") = n, r0 __asm__("r0") = a, r1 __asm__("r1") = b;
+    register long r2 __asm__("r2") = c, r3 __asm__("r3") = d;
+    __asm__ volatile("svc 0" : "+r"(r0) : "r"(r7), "r"(r1), "r"(r2), "r"(r3) : "memory");
+    return r0;
 }
 #else
 #error "the probe knows no system calls of this architecture"
@@ -82,21 +103,93 @@ static void put_key(const char *key) {
     put(": ");
 }
 
+/* The three texts one after the other; what finds no room is left out. */
+static void join(char *to, word room, const char *a, const char *b, const char *c) {
+    const char *parts[] = {a, b, c};
+    for (int i = 0; i < 3; i++)
+        for (const char *p = parts[i]; *p && room > 1; room--) *to++ = *p++;
+    *to = 0;
+}
+
+static long open_file(const char *path) {
+#if defined(__x86_64__) || defined(__arm__)
+    return call4(SYS_open, (long)path, 0, 0, 0);
+#else
+    enum { AT_FDCWD_ = -100 };
+    return call4(SYS_open, AT_FDCWD_, (long)path, 0, 0);
+#endif
+}
+
 /* The first line of a file, or NULL. */
 static char *read_line(const char *path) {
     static char line[256];
-    enum { AT_FDCWD_ = -100 };
-#if defined(__x86_64__)
-    long file = call4(SYS_open, (long)path, 0, 0, 0);
-#else
-    long file = call4(SYS_open, AT_FDCWD_, (long)path, 0, 0);
-#endif
+    long file = open_file(path);
     if (file < 0) return 0;
     long count = call4(SYS_read, file, (long)line, sizeof line - 1, 0);
+    call4(SYS_close, file, 0, 0, 0);
     if (count <= 0) return 0;
     line[count] = 0;
     for (char *p = line; *p; p++) if (*p == '\n') *p = 0;
     return line;
+}
+
+static struct { long file, held, at; byte part[4096]; } in;
+
+/* The file's next byte, or -1 at its end. */
+static int next_byte(void) {
+    if (in.at == in.held) {
+        in.at = 0;
+        in.held = call4(SYS_read, in.file, (long)in.part, sizeof in.part, 0);
+        if (in.held <= 0) return in.held = 0, -1;
+    }
+    return in.part[in.at++];
+}
+
+/* The release that a glibc names in its banner ("... release version 2.36."), or NULL for a file
+ * that is none, or one for another machine. */
+static char *glibc_release(const char *path) {
+    static const char banner[] = "release version ";
+    static char release[16];
+    word matched = 0, length = 0;
+    in.file = open_file(path);
+    in.held = in.at = 0;
+    if (in.file < 0) return 0;
+    for (int at = 0, c; !length && (c = next_byte()) >= 0; at++) {
+        if (at == 18 && c != ELF_MACHINE) break;
+        matched = c == banner[matched] ? matched + 1 : c == banner[0];
+        if (matched < sizeof banner - 1) continue;
+        while (length < sizeof release - 1 && ((c = next_byte()) == '.' || (c >= '0' && c <= '9')))
+            release[length++] = (char)c;
+        matched = 0;
+    }
+    call4(SYS_close, in.file, 0, 0, 0);
+    if (length && release[length - 1] == '.') length--; /* the end of the sentence */
+    release[length] = 0;
+    return length ? release : 0;
+}
+
+/* Where distributions keep libc.so.6: Debian's folders by triple, then the others'. */
+static void report_glibc(void) {
+    static const char *const roots[] = {"/lib/", "/usr/lib/"}, *const triples[] = {TRIPLES};
+    static const char *const plain[] = {
+        "/lib64/libc.so.6", "/lib64/lp64d/libc.so.6", "/lib/libc.so.6", "/usr/lib64/libc.so.6",
+        "/usr/lib64/lp64d/libc.so.6", "/usr/lib/libc.so.6"};
+    char path[64], *found = 0;
+    for (word r = 0; r < 2; r++)
+        for (word t = 0; !found && t < sizeof triples / sizeof *triples; t++) {
+            join(path, sizeof path, roots[r], triples[t], "/libc.so.6");
+            found = glibc_release(path);
+        }
+    for (word i = 0; !found && i < sizeof plain / sizeof *plain; i++)
+        found = glibc_release(plain[i]);
+    if (found) { put_key("glibc"); put_string(found); }
+}
+
+static void report_loader(const char *path) {
+    long file = open_file(path);
+    put_key("loader");
+    put(file < 0 ? "false" : "true");
+    if (file >= 0) call4(SYS_close, file, 0, 0, 0);
 }
 
 static void report_text(const char *key, const char *path) {
@@ -157,15 +250,30 @@ static void features(word hwcap, word hwcap2) {
     feature("i8mm", hwcap2 >> 13 & 1);
     feature("bf16", hwcap2 >> 14 & 1);
 }
-#else
-/* Bits: one per letter of the base ISA string. */
+#elif defined(__arm__)
+/* Bits: Linux, arch/arm/include/uapi/asm/hwcap.h. */
 static void features(word hwcap, word hwcap2) {
     (void)hwcap2;
-    feature("m", hwcap >> ('m' - 'a') & 1);
-    feature("f", hwcap >> ('f' - 'a') & 1);
-    feature("d", hwcap >> ('d' - 'a') & 1);
-    feature("c", hwcap >> ('c' - 'a') & 1);
-    feature("v", hwcap >> ('v' - 'a') & 1);
+    word vfp = hwcap >> 6 & 1, neon = hwcap >> 12 & 1, vfpv4 = hwcap >> 16 & 1;
+    feature("vfp", vfp);
+    feature("armv7-neon", neon && vfpv4);
+}
+#else
+/* Bits: one per letter of the base ISA string. The vector registers' bytes are CSR vlenb. */
+static void features(word hwcap, word hwcap2) {
+    (void)hwcap2;
+    static const char letters[] = "imafdc";
+    word all = 1, bytes = 0;
+    for (const char *p = letters; *p; p++) all &= hwcap >> (*p - 'a');
+    for (const char *p = letters; *p && !all; p++) {
+        char name[2] = {*p, 0};
+        feature(name, hwcap >> (*p - 'a') & 1);
+    }
+    feature("rv64gc", all);
+    if (hwcap >> ('v' - 'a') & 1) __asm__ volatile("csrr %0, 0xc22" : "=r"(bytes));
+    feature("rvv128", bytes >= 16);
+    feature("rvv256", bytes >= 32);
+    feature("rvv512", bytes >= 64);
 }
 #endif
 
@@ -189,6 +297,8 @@ __attribute__((noreturn, used)) void probe_main(word *stack) {
     put_key("architecture"); put_string(ARCHITECTURE);
     put_key("features"); put("["); features(hwcap, hwcap2); put("]");
     put_key("cores"); put_number(cores());
+    report_glibc();
+    if (stack[0] > 1) report_loader((const char *)stack[2]);
     if (call4(SYS_uname, (long)system, 0, 0, 0) == 0) { put_key("kernel"); put_string(system[2]); }
 #define CPU0 "/sys/devices/system/cpu/cpu0/cpufreq/"
     report_text("governor", CPU0 "scaling_governor");

@@ -26,12 +26,15 @@ FEATURES = {
     "x86_64": frozenset({"avx2", "fma", "f16c", "avxvnni", "avx512f", "avx512dq", "avx512bw",
                          "avx512vl", "avx512vnni"}),
     "aarch64": frozenset({"neon", "fma", "fp16", "dotprod", "sve", "sve2", "i8mm", "bf16"}),
-    "riscv64": frozenset({"m", "f", "d", "c", "v"}),
+    "riscv64": frozenset({"i", "m", "a", "f", "d", "c", "rv64gc", "rvv128", "rvv256", "rvv512"}),
+    "armv7l": frozenset({"vfp", "armv7-neon"}),
 }
 """What the probe can tell on each architecture."""
+ZIG_TRIPLES = {"armv7l": "arm-linux-none"}
 FLAGS = ("-static", "-nostdlib", "-ffreestanding", "-fno-stack-protector", "-fno-sanitize=all",
          "-Os", "-s")
-SPELLINGS = {"arm64": "aarch64", "armv8l": "aarch64", "amd64": "x86_64", "x86-64": "x86_64"}
+SPELLINGS = {"arm64": "aarch64", "armv8l": "armv7l", "amd64": "x86_64", "x86-64": "x86_64"}
+RUNS_ALSO = {"aarch64": "armv7l"}  # most 64-bit Arm cores do; the probe tells
 ANSWER_BYTES = 4096
 COMPILE_TIMEOUT_S = 300
 
@@ -49,18 +52,22 @@ class BoardInfo:
     max_clock_khz: int | None = None
     temperature_millicelsius: int | None = None
     throttled: str | None = None
+    glibc: str | None = None
+    loader: bool | None = None
 
 
-def probe(transport: Transport, architecture: str, cache_dir: Path) -> BoardInfo:
-    """Runs the probe for `architecture` on the board.
+def probe(transport: Transport, architecture: str, cache_dir: Path,
+          loader: str | None = None) -> BoardInfo:
+    """Runs the probe for `architecture` on the board; `loader` is a path to look for there.
 
-    Raises BoardError when the board cannot run programs of that architecture, ToolchainError when
+    BoardInfo.glibc is the release of the board's GNU C library, if it has one (as its emulator
+    sees the board's files), BoardInfo.loader whether `loader` exists. Raises BoardError when the board cannot run programs of that architecture, ToolchainError when
     the probe cannot be compiled.
     """
     _check_uname(transport, architecture)
     binary = build_probe(architecture, cache_dir)
     path, _ = put_blob(transport, binary, executable=True)
-    process = transport.run(transport.board.command([path]))
+    process = transport.run(transport.board.command([path, *([loader] if loader else [])]))
     try:
         out = read_all(process, ANSWER_BYTES)
         code, said = process.wait(), process.stderr()
@@ -77,7 +84,8 @@ def _check_uname(transport: Transport, architecture: str) -> None:
     if board.emulator or board.transport == "fake":
         return
     have = platform.machine() if board.transport == "local" else _uname(transport)
-    if have and SPELLINGS.get(have, have) != architecture:
+    named = SPELLINGS.get(have, have)
+    if have and architecture not in (named, RUNS_ALSO.get(named)):
         raise BoardError(f"the board is {have}, the bundle is for {architecture}",
                          where=board.name, needed=architecture, available=have,
                          advice="compile for the board's own target")
@@ -118,6 +126,8 @@ def parse_answer(out: bytes, where: str) -> BoardInfo:
             max_clock_khz=_optional(_number, answer, "max_clock_khz"),
             temperature_millicelsius=_optional(_number, answer, "temperature_millicelsius"),
             throttled=_optional(_text, answer, "throttled"),
+            glibc=_optional(_text, answer, "glibc"),
+            loader=_optional(bool, answer, "loader"),
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BoardError(f"the probe answered {out[:80]!r}", where=where,
@@ -145,7 +155,8 @@ def build_probe(architecture: str, cache_dir: Path) -> bytes:
     if architecture not in FEATURES:
         raise BoardError(f"edgecc cannot probe boards of architecture {architecture}",
                          advice=f"it can probe {', '.join(FEATURES)}")
-    argv = [sys.executable, "-m", "ziglang", "cc", "-target", f"{architecture}-linux-none", *FLAGS]
+    triple = ZIG_TRIPLES.get(architecture, f"{architecture}-linux-none")
+    argv = [sys.executable, "-m", "ziglang", "cc", "-target", triple, *FLAGS]
     return compile_cached(argv, SOURCE, cache_dir / "probe").read_bytes()
 
 

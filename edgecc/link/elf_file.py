@@ -13,6 +13,8 @@ PT_LOAD, PT_DYNAMIC, PT_INTERP = 1, 2, 3
 
 @dataclass(frozen=True)
 class Section:
+    """Fields of a section header."""
+
     name: int
     type: int
     offset: int
