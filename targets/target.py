@@ -54,7 +54,7 @@ class Target:
     vector_bits: int | None = None
     llvm_options: tuple[str, ...] = ()
     features: frozenset[str] = frozenset()
-    architecture: str = "aarch64"  # as `uname -m` says
+    architecture: str = "aarch64"  # as `uname -m` says; bare metal: how the triple begins
     cores: int = 1
     clock_hz: int | None = None
     int8_macs_per_cycle: float | None = None
@@ -64,6 +64,6 @@ class Target:
     kernels: tuple[str, ...] | None = None  # names allowed; None: all that the features allow
     npu: str | None = None
     toolchain: Toolchain = Toolchain("none", ())
-    runner: str = "linux"  # linux, or none
+    runner: str = "linux"  # linux, baremetal, or none
     emulator: tuple[str, ...] = ()
     source: Mapping[str, str] = field(default_factory=dict)

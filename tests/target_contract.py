@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import pairwise
 from typing import Any
 
 from edgecc.kernels.registry import all_kernels
@@ -15,10 +16,12 @@ from edgecc.targets import Region, Target
 NUMBERS = ("cores", "clock_hz", "int8_macs_per_cycle", "memories")
 HOLDS = {"arena", "weights"}
 TOOLCHAINS = {"zig", "gcc", "clang", "none"}
-RUNNERS = {"linux", "none"}
+RUNNERS = {"linux", "baremetal", "none"}
 DTYPES = {"int8", "int16", "float16", "float32"}
 LAYOUTS = {"NHWC", "NCHW", "NCHWc8", "NC1HWC0"}
 BASES = frozenset({"rv64gc", "armv7-neon"})  # whole base instruction sets, spelled as one feature
+# what cores without an operating system have: no probe runs there
+MICROCONTROLLER = frozenset({"thumb", "thumb2", "dsp", "mve", "fpu32", "rv32"})
 FAMILIES = {"armv7l": "arm"}  # how triples begin where `uname -m` says something longer
 DEFAULTS = {field.name: field.default for field in fields(Target)}
 
@@ -60,6 +63,20 @@ def memories(target: Target) -> Iterator[str]:
         yield "two memories have the same name"
     for region in target.memories:
         yield from region_findings(region)
+    if target.runner == "baremetal":
+        yield from map_findings(target)
+
+
+def map_findings(target: Target) -> Iterator[str]:
+    """Without an operating system every memory has an address, and no two share one."""
+    placed = sorted((r.base, r.size_bytes, r.name) for r in target.memories if r.base is not None)
+    if len(placed) != len(target.memories):
+        yield "a memory of a bare-metal target has no base address"
+    for (base, size, name), (next_base, _, next_name) in pairwise(placed):
+        if base + size > next_base:
+            yield f"memories {name} and {next_name} overlap"
+    if HOLDS - {use for region in target.memories for use in region.may_hold}:
+        yield "no memory may hold the arena, or none the weights"
 
 
 def region_findings(region: Region) -> Iterator[str]:
@@ -74,6 +91,8 @@ def region_findings(region: Region) -> Iterator[str]:
 def features(target: Target) -> Iterator[str]:
     asked = {feature for kernel in all_kernels() for feature in kernel.requires}
     unknown = target.features - FEATURES.get(target.architecture, frozenset()) - asked - BASES
+    if target.runner == "baremetal":
+        unknown -= MICROCONTROLLER
     if unknown:
         yield f"no kernel and no probe knows the features {sorted(unknown)}"
     names = {kernel.name for kernel in all_kernels()}
@@ -90,20 +109,29 @@ def toolchain(target: Target) -> Iterator[str]:
     if not all(isinstance(word, str) and word for word in (*argv, *target.toolchain.flags)):
         yield "toolchain argv and flags are not all words"
     if kind == "zig" and not (argv[:3] == ("zig", "cc", "-target")
-                              and argv[3:4] and argv[3].startswith(family(target))):
+                              and argv[3:4] and argv[3].startswith(zig_family(target))):
         yield "a zig toolchain is (zig, cc, -target, <triple of its architecture>)"
+
+
+def zig_family(target: Target) -> str:
+    """How zig's triples begin: Thumb is one architecture there, and no system is spelled out."""
+    if target.runner != "baremetal":
+        return family(target)
+    name = "thumb" if target.architecture.startswith("thumb") else target.architecture
+    return f"{name}-freestanding-"
 
 
 def running(target: Target) -> Iterator[str]:
     if target.runner not in RUNNERS:
         yield f"runner {target.runner!r} is not one of {sorted(RUNNERS)}"
-    if target.runner == "linux" and target.toolchain.kind == "none":
+    if target.runner != "none" and target.toolchain.kind == "none":
         yield "a runner needs a toolchain to link it"
     board = built_in_boards().get(f"emulated-{target.name}")
     if target.emulator and (board is None or board.emulator != target.emulator):
         yield "there is no built-in emulated board with its emulator"
-    if target.emulator and not target.emulator[0].startswith("qemu-"):
-        yield f"{target.emulator[0]} is not QEMU"
+    kind = "qemu-system-" if target.runner == "baremetal" else "qemu-"
+    if target.emulator and not target.emulator[0].startswith(kind):
+        yield f"{target.emulator[0]} is not QEMU of the kind {kind}*"
 
 
 def words(target: Target) -> Iterator[str]:

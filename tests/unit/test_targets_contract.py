@@ -68,6 +68,7 @@ def test_the_targets_that_tests_and_readme_rely_on_exist():
     ({"toolchain": Toolchain("gcc", ("gcc", ""))}, "words"),
     ({"runner": "windows"}, "runner"),
     ({"emulator": ("wine", "x")}, "not QEMU"),
+    ({"features": frozenset({"mve"})}, "mve"),
     ({"emulator": ("qemu-aarch64", "-cpu", "cortex-a53")}, "emulated board"),
     ({"dtypes": ()}, "dtypes"),
     ({"preferred_layout": "CHW"}, "layout"),
@@ -75,6 +76,19 @@ def test_the_targets_that_tests_and_readme_rely_on_exist():
 ])
 def test_contract_finds_what_is_wrong(change, finding):
     assert any(finding in found for found in findings(replace(PI, **change)))
+
+
+@pytest.mark.parametrize("change, finding", [
+    ({"memories": (Region("ram", 1 << 20),)}, "no base address"),
+    ({"memories": (Region("flash", 2, base=0), Region("ram", 1, base=1))}, "overlap"),
+    ({"memories": (Region("ram", 1, base=0, may_hold=("arena",)),)}, "none the weights"),
+    ({"toolchain": Toolchain("none", ())}, "needs a toolchain"),
+    ({"toolchain": Toolchain("zig", ("zig", "cc", "-target", "thumb-linux-musleabi"))}, "zig"),
+    ({"emulator": ("qemu-arm", "-cpu", "cortex-m4")}, "qemu-system-"),
+])
+def test_contract_finds_what_is_wrong_with_a_microcontroller(change, finding):
+    target = replace(get_target("cortex-m4f"), **change)
+    assert any(finding in found for found in findings(target))
 
 
 def test_unknown_target_offers_near_matches():

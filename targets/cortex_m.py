@@ -1,0 +1,125 @@
+"""Arm Cortex-M cores, bare metal. Boards and chips with their memory maps stand on these."""
+
+from dataclasses import replace
+
+from edgecc.targets.target import Region, Target, Toolchain
+
+
+def _zig(cpu: str, abi: str = "eabihf") -> Toolchain:
+    return Toolchain("zig", ("zig", "cc", "-target", f"thumb-freestanding-{abi}", f"-mcpu={cpu}"),
+                     libc="none")
+
+
+CORTEX_M4F = Target(
+    name="cortex-m4f",
+    description="Arm Cortex-M4 with FPU (DSP instructions, bare metal)",
+    triple="thumbv7em-none-eabihf",
+    cpu="cortex-m4",
+    float_abi="hard",
+    llvm_options=("-unroll-threshold-aggressive:uint=0",),
+    features=frozenset({"thumb2", "dsp", "fpu32"}),
+    architecture="thumbv7em",
+    memories=(Region("flash", 1 << 22, base=0x0, may_hold=("weights",)),
+              Region("ram", 1 << 22, base=0x20000000, may_hold=("arena",))),
+    toolchain=_zig("cortex_m4"),
+    runner="baremetal",
+    emulator=("qemu-system-arm", "-M", "mps2-an386"),
+    source={
+        "features": "Arm Cortex-M4 Technical Reference Manual r0p1: Armv7E-M, FPv4-SP",
+        "cores": "one by design",
+        "memories": "Arm Application Note 386: ZBT SRAM of the MPS2 board, 4 MB each",
+    },
+)
+CORTEX_M3 = replace(
+    CORTEX_M4F,
+    name="cortex-m3",
+    description="Arm Cortex-M3 (no DSP instructions, no FPU, bare metal)",
+    triple="thumbv7m-none-eabi",
+    cpu="cortex-m3",
+    float_abi="soft",
+    features=frozenset({"thumb2"}),
+    architecture="thumbv7m",
+    toolchain=_zig("cortex_m3", "eabi"),
+    emulator=("qemu-system-arm", "-M", "mps2-an385"),
+    source={
+        "features": "Arm Cortex-M3 Technical Reference Manual r2p0: Armv7-M",
+        "cores": "one by design",
+        "memories": "Arm Application Note 385: ZBT SRAM of the MPS2 board, 4 MB each",
+    },
+)
+CORTEX_M0PLUS = replace(
+    CORTEX_M3,
+    name="cortex-m0plus",
+    description="Arm Cortex-M0+ (Armv6-M, no FPU, bare metal)",
+    triple="thumbv6m-none-eabi",
+    cpu="cortex-m0plus",
+    features=frozenset({"thumb"}),
+    architecture="thumbv6m",
+    toolchain=_zig("cortex_m0plus", "eabi"),
+    source={
+        "features": "Arm Cortex-M0+ Technical Reference Manual r0p1: Armv6-M",
+        "cores": "one by design",
+        "memories": "Arm Application Note 385: ZBT SRAM of the MPS2 board, 4 MB each",
+    },
+)
+CORTEX_M7 = replace(
+    CORTEX_M4F,
+    name="cortex-m7",
+    description="Arm Cortex-M7 with FPU (DSP instructions, bare metal)",
+    cpu="cortex-m7",
+    toolchain=_zig("cortex_m7"),
+    emulator=("qemu-system-arm", "-M", "mps2-an500"),
+    source={
+        "features": "Arm Cortex-M7 Technical Reference Manual r1p2: Armv7E-M, FPv5",
+        "cores": "one by design",
+        "memories": "Arm Application Note 500: ZBT SRAM of the MPS2+ board, 4 MB each",
+    },
+)
+CORTEX_M33 = replace(
+    CORTEX_M4F,
+    name="cortex-m33",
+    description="Arm Cortex-M33 with FPU and DSP extension (bare metal)",
+    triple="thumbv8m.main-none-eabihf",
+    cpu="cortex-m33",
+    architecture="thumbv8m.main",
+    toolchain=_zig("cortex_m33"),
+    emulator=("qemu-system-arm", "-M", "mps2-an505"),
+    memories=(Region("flash", 1 << 22, base=0x10000000, may_hold=("weights",)),
+              Region("ram", 1 << 21, base=0x38000000, may_hold=("arena",))),
+    source={
+        "features": "Arm Cortex-M33 Technical Reference Manual r1p0: Armv8-M Mainline, DSP, FPv5",
+        "cores": "one by design",
+        "memories": "Arm Application Note 505: SSRAM1 (secure alias) 4 MB, SSRAM2 2 MB",
+    },
+)
+CORTEX_M55 = replace(
+    CORTEX_M4F,
+    name="cortex-m55",
+    description="Arm Cortex-M55 with MVE (Helium) and FPU (bare metal)",
+    triple="thumbv8.1m.main-none-eabihf",
+    cpu="cortex-m55",
+    features=frozenset({"thumb2", "dsp", "fpu32", "mve"}),
+    architecture="thumbv8.1m.main",
+    toolchain=_zig("cortex_m55"),
+    emulator=("qemu-system-arm", "-M", "mps3-an547"),
+    memories=(Region("flash", 1 << 19, base=0x0, may_hold=("weights",)),
+              Region("ram", 1 << 21, base=0x21000000, may_hold=("arena", "weights"))),
+    source={
+        "features": "Arm Cortex-M55 Technical Reference Manual r1p0: Armv8.1-M, MVE-I and MVE-F",
+        "cores": "one by design",
+        "memories": "Arm Application Note 547: ITCM 512 KB, SRAM 2 MB",
+    },
+)
+CORTEX_M85 = replace(
+    CORTEX_M55,
+    name="cortex-m85",
+    description="Arm Cortex-M85 with MVE (Helium) and FPU (bare metal)",
+    cpu="cortex-m85",
+    toolchain=_zig("cortex_m85"),
+    source={
+        "features": "Arm Cortex-M85 Technical Reference Manual r0p2: Armv8.1-M, MVE-I and MVE-F",
+        "cores": "one by design",
+        "memories": "Arm Application Note 547: ITCM 512 KB, SRAM 2 MB (QEMU has no M85 board)",
+    },
+)
+TARGETS = (CORTEX_M0PLUS, CORTEX_M3, CORTEX_M4F, CORTEX_M7, CORTEX_M33, CORTEX_M55, CORTEX_M85)

@@ -1,0 +1,43 @@
+"""32-bit RISC-V microcontrollers, bare metal: with and without an FPU."""
+
+from dataclasses import replace
+
+from edgecc.targets.target import Region, Target, Toolchain
+
+RV32IMC = Target(
+    name="rv32imc",
+    description="32-bit RISC-V microcontroller (rv32imc, no FPU, bare metal)",
+    triple="riscv32-unknown-elf",
+    cpu="generic-rv32",
+    attributes=("+m", "+c"),
+    abi="ilp32",
+    llvm_options=("-unroll-threshold-aggressive:uint=0",),
+    features=frozenset({"rv32"}),
+    architecture="riscv32",
+    memories=(Region("ram", 1 << 27, base=0x80000000),),
+    toolchain=Toolchain("zig", ("zig", "cc", "-target", "riscv32-freestanding-none",
+                                "-mcpu=generic_rv32+m+c"), libc="none"),
+    runner="baremetal",
+    emulator=("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
+    source={
+        "features": "The RISC-V Instruction Set Manual, Volume I: RV32IMC",
+        "cores": "an allowance: one core",
+        "memories": "QEMU's virt machine: 128 MB from 0x80000000",
+    },
+)
+RV32IMAFC = replace(
+    RV32IMC,
+    name="rv32imafc",
+    description="32-bit RISC-V microcontroller with FPU (rv32imafc, bare metal)",
+    attributes=("+m", "+a", "+f", "+c"),
+    abi="ilp32f",
+    features=frozenset({"rv32", "fpu32"}),
+    toolchain=Toolchain("zig", ("zig", "cc", "-target", "riscv32-freestanding-none",
+                                "-mcpu=generic_rv32+m+a+f+c", "-mabi=ilp32f"), libc="none"),
+    source={
+        "features": "The RISC-V Instruction Set Manual, Volume I: RV32IMAFC",
+        "cores": "an allowance: one core",
+        "memories": "QEMU's virt machine: 128 MB from 0x80000000",
+    },
+)
+TARGETS = (RV32IMC, RV32IMAFC)
