@@ -160,16 +160,19 @@ class SshTransport:
             raise
 
     def _upload_error(self, upload: Upload, error: BaseException) -> BoardError:
-        if not self._alive():
-            self._discard(upload.draft)
+        free = self._free_bytes(upload.folder) if self._alive() else None
+        alive = self._alive()  # asked again: sftp may hear of a lost connection before paramiko
+        self._discard(upload.draft)
+        if not alive:
             return self._dropped(f"after {upload.sent_bytes:,} of {len(upload.content):,} B of "
                                  f"{upload.path}", error)
-        free = self._free_bytes(upload.folder)
-        self._discard(upload.draft)
         return upload.explain(error, free, self.board.name)
 
     def _free_bytes(self, folder: str) -> int | None:
-        code, out, _ = self.answer(["df", "-Pk", "--", folder])
+        try:
+            _, out, _ = self.answer(["df", "-Pk", "--", folder])
+        except BoardError:
+            return None
         fields = out.decode(errors="replace").splitlines()[-1:] or [""]
         numbers = fields[0].split()
         return int(numbers[3]) * 1024 if len(numbers) > 4 and numbers[3].isdigit() else None

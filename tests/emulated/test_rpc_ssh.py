@@ -65,6 +65,17 @@ def command_lines(text):
     return found
 
 
+def stays(text, seconds=30):
+    """Waits for a process that lives on for a second (a probe does not)."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        before = command_lines(text)
+        time.sleep(1)
+        if before.keys() & command_lines(text).keys():
+            return True
+    return False
+
+
 def wait_until_gone(text, seconds=5):
     deadline = time.monotonic() + seconds
     while command_lines(text) and time.monotonic() < deadline:
@@ -318,6 +329,22 @@ def test_connection_dropped_during_an_upload(any_server, monkeypatch):
         transport.remove(f"{transport.workdir}/blobs/dropped")
 
 
+def test_connection_dropped_but_not_noticed_at_once(server, monkeypatch):
+    real, alive, first = Upload._sent, SshTransport._alive, [True]
+
+    def drop_at_half(self, count):
+        real(self, count)
+        if self.sent_bytes - count < 2_000_000 <= self.sent_bytes:
+            drop_connections(server)
+
+    monkeypatch.setattr(Upload, "_sent", drop_at_half)
+    monkeypatch.setattr(SshTransport, "_alive",
+                        lambda self: first.pop() if first else alive(self))
+    with (open_transport(server.board, Path()) as transport,
+          pytest.raises(BoardError, match=r"connection dropped after [\d,]+ of 8,000,000 B")):
+        transport.put(bytes(8_000_000), f"{transport.workdir}/blobs/dropped")
+
+
 def test_connection_dropped_during_a_run(server, context, monkeypatch):
     real = SshTransport.run
 
@@ -378,11 +405,7 @@ def test_ctrl_c_leaves_nothing_behind(server, context, tmp_path):
         f"bench(fake.files(RUN='hang'), {MANIFEST!r}, board, context=context)\n")
     child = subprocess.Popen([sys.executable, str(script), str(Path(fake.__file__).parent)],
                              stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not command_lines("blobs/") and time.monotonic() < deadline:
-        time.sleep(0.1)
-    time.sleep(1)
-    assert command_lines(str(server.folder / "board")), "the runner should be hanging"
+    assert stays(str(server.folder / "board")), "the runner should be hanging"
     child.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in child.communicate(timeout=20)[1]
     assert not wait_until_gone(str(server.folder / "board"))
