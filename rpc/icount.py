@@ -1,8 +1,9 @@
 """Exact instruction counts on QEMU user-mode boards, by a plug-in of our own (icount.c).
 
-Two runs of N1 and N2 inferences, each in a fresh process with an empty environment and its input
-from a file; the difference, divided, is the steady state of the model alone. Where it cannot be
-had the figure is None, with the reason: never a failure.
+Two processes run 1 and 3 inferences of the same input, each with an empty environment and its
+requests from a file. What the run function and its calls execute is the figure, and it must be
+three times as much in the second. Where it cannot be had the figure is None, with the reason:
+never a failure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import platform
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,11 +60,11 @@ def count_instructions(transport: Transport, deployment: Deployment, inputs: lis
     """Counts on an emulated board; on any other, says why not."""
     try:
         plugin = _plugin(transport, cache_dir)
-        few, many, again = (
+        few, many = (
             _tally(transport, deployment, request_bytes(inputs, count), plugin, run_symbol)
-            for count in (FEW, MANY, MANY)
+            for count in (FEW, MANY)
         )
-        return steady_state(few, many, again, step_symbols)
+        return steady_state(few, many, step_symbols)
     except (_NotCounted, BoardError, ToolchainError) as error:
         return Counts(None, (None,) * len(step_symbols), reason=str(error))
 
@@ -140,33 +141,37 @@ def parse_tally(text: str) -> Tally:
         raise BoardError(f"the instruction counter wrote nonsense: {error}") from error
 
 
-def steady_state(few: Tally, many: Tally, again: Tally, step_symbols: Sequence[str]) -> Counts:
-    """Figures per inference from tallies of FEW, MANY and once more MANY runs."""
-    inside = per_run(few, many, lambda tally: tally.own + sum(n for _, n in tally.calls))
-    total = per_run(few, many, lambda tally: tally.total)
-    reason = None
-    if many.total != again.total or total is None:
-        total, reason = inside, "counted inside the run function: whole processes did not repeat"
-        if total is None or many.calls != again.calls:
-            total, reason = None, "counts do not repeat: the model's work depends on its data"
-    steps, unmatched = match_steps(few, many, step_symbols)
-    changed = {name: per_run(few, many, lambda tally, name=name: tally.symbols.get(name, 0))
-               for name in many.symbols}
-    return Counts(total, steps, {name: n for name, n in changed.items() if n}, reason or unmatched)
+def steady_state(few: Tally, many: Tally, step_symbols: Sequence[str]) -> Counts:
+    """Figures per inference from tallies of FEW and of MANY runs of the same input."""
+    nothing = (None,) * len(step_symbols)
+    if (few.runs, many.runs) != (FEW, MANY):
+        return Counts(None, nothing, reason="the runner has no symbol of the run function")
+    total = per_run(few, many, lambda tally: tally.own + sum(n for _, n in tally.calls))
+    if total is None:
+        return Counts(None, nothing, reason="counts do not repeat from one run to the next")
+    steps, reason = match_steps(few, many, step_symbols)
+    return Counts(total, steps, _symbols(few, many), reason)
 
 
-def per_run(few: Tally, many: Tally, figure) -> int | None:
-    """The difference of a figure per run; None unless it is a whole number."""
-    count, rest = divmod(figure(many) - figure(few), MANY - FEW)
-    return None if rest else count
+def per_run(few: Tally, many: Tally, figure: Callable[[Tally], int]) -> int | None:
+    """A figure of one run; None unless every run had the same."""
+    one, rest = divmod(figure(few), FEW)
+    return one if not rest and figure(many) == MANY * one else None
+
+
+def _symbols(few: Tally, many: Tally) -> dict[str, int]:
+    """What every symbol executed more with more runs, per run."""
+    more = {name: (count - few.symbols.get(name, 0)) // (MANY - FEW)
+            for name, count in many.symbols.items()}
+    return {name: count for name, count in more.items() if count}
 
 
 def match_steps(few: Tally, many: Tally,
                 step_symbols: Sequence[str]) -> tuple[tuple[int | None, ...], str | None]:
     """Instructions of every step, from the run function's calls in order; and why not."""
     nothing = (None,) * len(step_symbols)
-    if many.runs != MANY or few.runs != FEW or len(few.calls) != len(many.calls):
-        return nothing, "no figures per step: the runner has no symbol of the run function"
+    if [name for name, _ in few.calls] != [name for name, _ in many.calls]:
+        return nothing, "no figures per step: runs call different functions"
     steps: list[int | None] = []
     at = 0
     for symbol in step_symbols:

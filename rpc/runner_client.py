@@ -208,9 +208,9 @@ def _count(value: Any) -> int:
 
 
 def request_bytes(inputs: list[bytes], count: int) -> bytes:
-    """A whole conversation for a runner that reads a file: inputs, untimed runs, the end."""
+    """A whole conversation for a runner that reads a file: inputs, untimed runs, the end.
+
+    One frame per run: inputs are restored at the start of each, so all runs do the same work.
+    """
     frames = [encode_u32(Type.SET_INPUT, i, data) for i, data in enumerate(inputs)]
-    run = [encode_u32(Type.RUN_UNTIMED, count)] if count else []
-    return b"".join([*frames, *run, encode(Type.QUIT)])
-
-
+    return b"".join([*frames, *[encode_u32(Type.RUN_UNTIMED, 1)] * count, encode(Type.QUIT)])

@@ -35,10 +35,14 @@ def test_nonsense_is_refused(text):
         parse_tally(text)
 
 
-def test_steady_state_is_the_divided_difference():
-    counts = steady_state(ONE, THREE, THREE, STEPS)
-    assert (counts.total, counts.steps, counts.reason) == (1000, (300, 17, 400), None)
+def test_a_figure_is_what_one_run_executed():
+    counts = steady_state(ONE, THREE, STEPS)
+    assert (counts.total, counts.steps, counts.reason) == (737, (300, 17, 400), None)
     assert counts.symbols == {"conv": 700, "m_run": 20}
+
+
+def test_what_happens_outside_the_run_function_does_not_count():
+    assert steady_state(dataclasses.replace(ONE, total=999), THREE, STEPS).total == 737
 
 
 def test_an_inlined_copy_has_no_figure_of_its_own():
@@ -47,19 +51,13 @@ def test_an_inlined_copy_has_no_figure_of_its_own():
     assert match_steps(few, many, STEPS) == ((300, None, 400), None)
 
 
-def test_unrepeatable_processes_fall_back_to_the_run_function():
-    counts = steady_state(ONE, THREE, dataclasses.replace(THREE, total=3001), STEPS)
-    assert counts.total == 737 and "did not repeat" in counts.reason
-    counts = steady_state(dataclasses.replace(ONE, total=999), THREE, THREE, STEPS)
-    assert counts.total == 737
-
-
-def test_work_that_depends_on_data_has_no_figure():
-    other = dataclasses.replace(THREE, total=1, calls=(("conv", 901), *THREE.calls[1:]))
-    assert steady_state(ONE, THREE, other, STEPS).total is None
-    odd = dataclasses.replace(THREE, total=3001, own=61)
-    counts = steady_state(ONE, odd, odd, STEPS)
-    assert counts.total is None and "depends on its data" in counts.reason
+def test_runs_that_differ_have_no_figure():
+    odd = dataclasses.replace(THREE, own=61)
+    counts = steady_state(ONE, odd, STEPS)
+    assert (counts.total, counts.steps) == (None, (None,) * 3) and "do not repeat" in counts.reason
+    moved = dataclasses.replace(THREE, calls=(("conv", 901), ("?", 50), ("conv", 1200)))
+    counts = steady_state(ONE, moved, STEPS)
+    assert (counts.total, counts.steps) == (737, (None, None, 400))
 
 
 @pytest.mark.parametrize("name", ["memcpy", "__memcpy_generic", "rt.memcpy.memcpyFast"])
@@ -74,5 +72,10 @@ def test_steps_that_do_not_match_have_no_figures():
     assert steps == (300, 17, 400)  # a call without a symbol may be any
     steps, reason = match_steps(ONE, THREE, ["softmax", "conv"])
     assert steps == (None, None) and "call 1 went to ?" in reason
-    steps, reason = match_steps(dataclasses.replace(ONE, runs=0), THREE, STEPS)
-    assert steps == (None,) * 3 and "no symbol" in reason
+    steps, reason = match_steps(ONE, dataclasses.replace(THREE, calls=THREE.calls[:2]), STEPS)
+    assert steps == (None,) * 3 and "different functions" in reason
+
+
+def test_without_the_run_functions_symbol_there_is_no_figure():
+    counts = steady_state(dataclasses.replace(ONE, runs=0), THREE, STEPS)
+    assert (counts.total, counts.steps) == (None, (None,) * 3) and "no symbol" in counts.reason
