@@ -1,0 +1,49 @@
+"""Which steps the threads share, and the scratch that they need then: a part for each thread.
+
+Waking and awaiting the other threads costs a microsecond or two while they are still spinning, so
+a step that takes little longer than that stays with the calling thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from edgecc.kernels import registry
+from edgecc.schedule.program import Kernel, Program, Step
+
+SMALL_STEP = 20_000  # estimated instructions: some five microseconds of one core
+LINE_BYTES = 64  # a cache line: two threads never write to the same one
+
+
+def scratch_stride(each_bytes: int) -> int:
+    """Distance of two threads' scratch."""
+    return -(-each_bytes // LINE_BYTES) * LINE_BYTES
+
+
+def shared_scratch(each_bytes: int, threads: int) -> int:
+    """Scratch of a step for all of its threads, exact to the byte."""
+    return scratch_stride(each_bytes) * (threads - 1) + each_bytes
+
+
+def spread(program: Program, threads: int) -> Program:
+    """The program with every step that is worth it shared by `threads` threads."""
+    if threads == 1:
+        return program
+    entries = tuple(replace(entry, steps=tuple(_spread(step, threads) for step in entry.steps))
+                    for entry in program.entries)
+    return replace(program, entries=entries)
+
+
+def _spread(step: Step, threads: int) -> Step:
+    if not isinstance(step, Kernel) or not _worth_it(step):
+        return step
+    scratch = shared_scratch(step.scratch_bytes, threads)
+    return replace(step, threads=threads, scratch_bytes=scratch)
+
+
+def _worth_it(step: Kernel) -> bool:
+    """Large, divisible, and not bound to an order of its rows (in place at a distance)."""
+    record = registry.find(step.kernel)
+    ordered = any(pair.distance_bytes for pair in step.in_place)
+    return (record.extent(step.spec) > 1 and record.cost(step.spec) >= SMALL_STEP
+            and not ordered)
