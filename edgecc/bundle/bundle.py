@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from edgecc.bundle import archive, ports, schema
 from edgecc.bundle.check import check_contents
 from edgecc.context import Context
 from edgecc.errors import BundleError
+
+if TYPE_CHECKING:
+    from edgecc.bundle.evaluation import Evaluation
+    from edgecc.data import Preprocessing
 
 MANIFEST = "manifest.json"
 
@@ -119,6 +123,27 @@ class Bundle:
         from edgecc.bundle.measure import run_many
 
         return run_many(self, samples, board=board, native=native, context=context or Context())
+
+    def evaluate(
+        self, data: Any, labels: Any = None, *, metric: Any = "top1", boards: Sequence[Any] = (),
+        float_model: Any = None, inputs: Sequence[str] = (),
+        preprocessing: Preprocessing | None = None, limit: int | None = None,
+        context: Context | None = None,
+    ) -> Evaluation:
+        """How right the bundle is on `data`, on each of `boards` and in ONNX Runtime.
+
+        `data`: an .npz, a folder of pictures or .npy files, a mapping of arrays, an array, or a
+        sequence of samples; `inputs` names the arrays to feed where they are not called as the
+        inputs are. `labels`: the name of one of the arrays, a .csv, class names for subfolders
+        (.txt), or an array. `metric`: top1, top5, mse, cosine, module:function, or a function of
+        (outputs, labels). `float_model`: an ONNX file, unless the bundle keeps one.
+        Raises ConfigError, BoardError, UnsupportedModel.
+        """
+        from edgecc.bundle.evaluate import evaluate
+
+        return evaluate(self, data, labels, metric=metric, boards=boards, float_model=float_model,
+                        inputs=inputs, preprocessing=preprocessing, limit=limit,
+                        context=context or Context())
 
     def bench(self, board: Any = None, *, count: int = 100, warmup: int = 10,
               profile: bool = False, context: Context | None = None) -> Any:

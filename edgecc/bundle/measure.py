@@ -48,7 +48,7 @@ def run_many(bundle: Any, samples: Iterable[Mapping[str, Any]], *, board: Any, n
     from edgecc.rpc import bench as boards
 
     manifest = bundle.manifest
-    given = [_as_bytes(manifest, inputs) for inputs in samples]
+    given = (_as_bytes(manifest, inputs) for inputs in samples)
     found = boards.run_many(bundle.files, manifest, as_board(board, manifest), given,
                             context=context)
     return [_as_arrays(manifest, outputs, native) for outputs in found]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.data.preprocessing import Preprocessing
 from edgecc.errors import BundleError, ConfigError
 
 Port = Mapping[str, Any]
@@ -94,6 +95,17 @@ def from_bytes(port: Port, data: bytes, where: str) -> np.ndarray:
         raise BundleError(f"{port['name']!r} has the wrong size", where=where,
                           needed=f"{port['bytes']:,} B", available=f"{len(data):,} B")
     return np.frombuffer(data, port["dtype"]).reshape(port["shape"])
+
+
+def preprocessing(ports: Sequence[Port]) -> Preprocessing | None:
+    """How pictures become the only input, where the bundle says so. Raises BundleError."""
+    record = ports[0].get("preprocessing") if len(ports) == 1 else None
+    if record is None:
+        return None
+    try:
+        return Preprocessing.from_json(record)
+    except ConfigError as error:
+        raise BundleError(f"preprocessing of {ports[0]['name']!r}: {error}") from error
 
 
 def native_inputs(ports: Sequence[Port], inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:

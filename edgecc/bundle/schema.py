@@ -10,8 +10,8 @@ from typing import Any
 from edgecc.errors import BundleError
 
 FORMAT_VERSION = "1.0"
-ABI_VERSION = "1.0"
-PROTOCOL_VERSION = "1.0"
+ABI_VERSION = "1.1"
+PROTOCOL_VERSION = "1.1"
 VERSIONS = {"format_version": FORMAT_VERSION, "abi_version": ABI_VERSION,
             "protocol_version": PROTOCOL_VERSION}
 MAX_MANIFEST_BYTES = 64 << 20

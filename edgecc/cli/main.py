@@ -18,8 +18,8 @@ import edgecc
 from edgecc.cli.console import Console
 from edgecc.errors import CheckFailed, ConfigError, EdgeccError
 
-COMMANDS = ("compile", "quantize", "bench", "run", "inspect", "verify", "matrix", "targets",
-            "boards")
+COMMANDS = ("compile", "quantize", "bench", "run", "evaluate", "inspect", "verify", "matrix",
+            "targets", "boards")
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 EPILOG = """exit codes: 0 ok · 1 a row of matrix failed · 2 arguments · 3 unsupported model ·

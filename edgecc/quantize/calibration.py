@@ -51,13 +51,21 @@ def read(
     Shapes: a sample has the input's shape, with or without its leading 1.
     Raises: QuantizationError saying which sample, what is needed and what was found.
     """
-    inputs = ports(model)
+    return feeds(source, ports(model), preprocessing)
+
+
+def feeds(
+    source: Any, inputs: Sequence[Port], preprocessing: Preprocessing | None = None, *,
+    what: str = "calibration sample",
+) -> Iterator[Feeds]:
+    """`read` for given ports; `what` is what messages call a sample."""
     count = 0
-    for feeds in _samples(source, inputs, preprocessing):
-        yield _validated(feeds, inputs, f"calibration sample {count}")
+    for sample in _samples(source, inputs, preprocessing):
+        yield _validated(sample, inputs, f"{what} {count}")
         count += 1
     if not count:
-        raise QuantizationError("the calibration set is empty", needed="1 sample", available="0")
+        raise QuantizationError("the calibration set is empty" if "cal" in what else "no samples",
+                                needed="1 sample", available="0")
 
 
 def _samples(
@@ -94,12 +102,12 @@ def _from_path(
         raise QuantizationError(
             f"calibration files end in .npz or .npy, not {path.suffix!r}", where=str(path)
         )
-    loaded = _load(path)
+    loaded = load(path)
     stacks = {"array": loaded} if isinstance(loaded, np.ndarray) else loaded
     return _from_stacks(stacks, inputs, str(path))
 
 
-def _load(path: Path) -> Any:
+def load(path: Path) -> Any:
     """The array of an .npy file, or all readable arrays of an .npz file (None for the others)."""
     try:
         loaded = np.load(path, allow_pickle=False)
@@ -124,11 +132,11 @@ def _from_folder(folder: Path, inputs: Sequence[Port]) -> Iterator[Mapping[str, 
     files = sorted(folder.glob("*.npy"))
     by_name = {f.stem: f for f in files}
     if all(port.name in by_name for port in inputs):
-        stacks = {port.name: _load(by_name[port.name]) for port in inputs}
+        stacks = {port.name: load(by_name[port.name]) for port in inputs}
         return _from_stacks(stacks, inputs, str(folder))
     if len(inputs) > 1:
         raise _missing(inputs, sorted(by_name), str(folder))
-    return ({inputs[0].name: _load(file)} for file in files)
+    return ({inputs[0].name: load(file)} for file in files)
 
 
 def _from_pictures(
