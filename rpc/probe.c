@@ -21,8 +21,8 @@ static long call4(long n, long a, long b, long c, long d) {
 }
 #elif defined(__aarch64__)
 #define ARCHITECTURE "aarch64"
-enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93, SYS_affinity = 123,
-       SYS_uname = 160 };
+enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93,
+       SYS_affinity = 123, SYS_uname = 160 };
 #define START "mov x0, sp\nbl probe_main\n"
 #define ELF_MACHINE 183
 #define TRIPLES "aarch64-linux-gnu"
@@ -34,8 +34,8 @@ static long call4(long n, long a, long b, long c, long d) {
 }
 #elif defined(__riscv) && __riscv_xlen == 64
 #define ARCHITECTURE "riscv64"
-enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93, SYS_affinity = 123,
-       SYS_uname = 160 };
+enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93,
+       SYS_affinity = 123, SYS_uname = 160 };
 #define START "mv a0, sp\nandi sp, sp, -16\ncall probe_main\n"
 #define ELF_MACHINE 243
 #define TRIPLES "riscv64-linux-gnu"

@@ -90,9 +90,9 @@ def region_findings(region: Region) -> Iterator[str]:
 
 def features(target: Target) -> Iterator[str]:
     asked = {feature for kernel in all_kernels() for feature in kernel.requires}
-    unknown = target.features - FEATURES.get(target.architecture, frozenset()) - asked - BASES
-    if target.runner == "baremetal":
-        unknown -= MICROCONTROLLER
+    known = FEATURES.get(target.architecture, frozenset()) | asked | BASES
+    bare = target.runner == "baremetal"
+    unknown = target.features - (known | MICROCONTROLLER if bare else known - MICROCONTROLLER)
     if unknown:
         yield f"no kernel and no probe knows the features {sorted(unknown)}"
     names = {kernel.name for kernel in all_kernels()}

@@ -18,7 +18,7 @@ HOMES = {  # heavy or dangerous packages, and the only places that may import th
     "tvm": ("edgecc/kernels/", "edgecc/lower/", "tests/", "benchmarks/"),
     "paramiko": ("rpc/transport/ssh", "tests/"),
     "PIL": ("edgecc/data/pictures.py", "tests/"),
-    "torch": (),
+    "torch": ("edgecc/model/torch", "edgecc/quantize/torch", "tests/"),
 }
 FORBIDDEN = {"pickle", "shelve", "marshal", "dill", "joblib"}
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
