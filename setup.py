@@ -45,6 +45,7 @@ setup(
         "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3", "ruff", "mypy",
                  "scikit-learn>=1.3", "pillow>=10"],
         "sample": ["scikit-learn>=1.3"],
+        "torch": ["torch>=2.5"],
         "images": ["pillow>=10"],
     },
     entry_points={"console_scripts": ["edgecc = edgecc.cli.main:main"]},

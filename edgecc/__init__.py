@@ -20,9 +20,10 @@ __all__ = ["Bundle", "CompileConfig", "Context", "EdgeccError", "compile", "load
 
 def compile(
     model: Any, target: str = "host", quantization: str = "none", calibration: Any = None, *,
-    context: Context | None = None, **config: Any,
+    example_inputs: Any = None, context: Context | None = None, **config: Any,
 ) -> Bundle:
-    """A model (ONNX file, ModelProto or onnx_ir.Model) as a bundle for `target`.
+    """A model as a bundle for `target`: an ONNX file, a ModelProto, an onnx_ir.Model, a
+    torch.nn.Module with `example_inputs` (its arguments), or a torch.export.ExportedProgram.
 
     `calibration` (a .npz, a folder of .npy, an iterable of {input: array}) is needed for
     `quantization="int8"` unless the model is quantized already. Further arguments are the fields
@@ -38,7 +39,7 @@ def compile(
                               advice=f"did you mean {near[0]}?" if near else ", ".join(known))
     chosen = CompileConfig(target=target, quantization=quantization, **config)
     return pipeline.compile(model, config=chosen, calibration=calibration,
-                            context=context or Context())
+                            example_inputs=example_inputs, context=context or Context())
 
 
 def load_bundle(path: str | Path) -> Bundle:

@@ -2,7 +2,8 @@
 
 Functions inlined, inputs fixed, opset 17 or newer, constants folded into initializers, BatchNorm
 folded, Identity and Dropout gone, Gemm with transB=1 and no factors, all shapes known, names
-unique, dead code gone. DequantizeLinear is never folded: QDQ models keep their integers.
+unique, dead code gone. DequantizeLinear is never folded: QDQ models keep their integers, and
+their biases are int32.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from onnxscript.rewriter.rules import common as rules
 
 from edgecc.context import Context
 from edgecc.errors import UnsupportedModel
-from edgecc.model import linear, norms, oracle, reading, shapes
+from edgecc.model import linear, norms, oracle, qdq, reading, shapes
 
 OPSET, IR_VERSION = 17, 8
 _FOLD_LIMIT = 1 << 26  # elements; weights are folded whatever their size
@@ -40,6 +41,7 @@ def load(
     shapes.infer(model)
     names, outputs = _names(model), [value.name or "" for value in model.graph.outputs]
     _simplify(model)
+    qdq.integer_biases(model)
     _tidy(model, names)
     _restore_outputs(model, outputs)
     shapes.infer(model)

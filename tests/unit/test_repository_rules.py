@@ -18,7 +18,7 @@ HOMES = {  # heavy or dangerous packages, and the only places that may import th
     "tvm": ("edgecc/kernels/", "edgecc/lower/", "tests/", "benchmarks/"),
     "paramiko": ("rpc/transport/ssh", "tests/"),
     "PIL": ("edgecc/data/pictures.py", "tests/"),
-    "torch": ("edgecc/model/torch", "edgecc/quantize/torch", "tests/"),
+    "torch": ("edgecc/model/torch", "edgecc/quantize/torch", "samples/03_torch_", "tests/"),
 }
 FORBIDDEN = {"pickle", "shelve", "marshal", "dill", "joblib"}
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
@@ -54,6 +54,15 @@ def test_packages_are_imported_only_where_they_belong():
              for package, line in imports(tree)
              if package in HOMES and not path.startswith(HOMES[package])]
     assert wrong == []
+
+
+def test_torch_reads_nothing_but_weights():
+    """torch.load unpickles unless it is told not to."""
+    loads = [(path, node) for path, _, tree in sources() for node in ast.walk(tree)
+             if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load"]
+    wrong = [f"{path}:{node.lineno}" for path, node in loads
+             if "weights_only=True" not in [ast.unparse(word) for word in node.keywords]]
+    assert loads and wrong == []
 
 
 def test_nothing_unpickles():
