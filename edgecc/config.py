@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ IMPLEMENTED: dict[str, tuple] = {
 }
 
 MOST_THREADS = 16
+LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,9 @@ class CompileConfig:
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
     `threads` share the large steps; the results do not depend on their number.
-    `toolchain`: None for ziglang, or an argv such as ("aarch64-linux-gnu-gcc",).
+    `toolchain`: None for the target's own (ziglang), or an argv such as
+    ("aarch64-linux-gnu-gcc",). `sysroot`, `cflags` and `ldflags` (when linking) are given to it;
+    `libc` is musl, glibc or glibc-2.31: glibc means a runner that uses the board's own.
     `preprocessing` says how pictures become the model's input; with its `folded` the model
     itself scales uint8 pixels. `keep_float` packs the float model for `edgecc evaluate`.
     """
@@ -44,11 +48,18 @@ class CompileConfig:
     check: str = "structure"
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     toolchain: tuple[str, ...] | None = None
+    sysroot: str | None = None
+    cflags: tuple[str, ...] = ()
+    ldflags: tuple[str, ...] = ()
+    libc: str | None = None
     name: str | None = None
     preprocessing: Preprocessing | None = None
     keep_float: bool = False
 
     def __post_init__(self):
+        if self.libc is not None and not LIBC.fullmatch(self.libc):
+            raise ConfigError(f"libc={self.libc!r} is not implemented",
+                              advice="choose musl, glibc, or glibc-2.31 for a version")
         self._check_threads()
         for key, allowed in IMPLEMENTED.items():
             value = getattr(self, key)

@@ -23,6 +23,8 @@ class Toolchain:
     """How to compile C and link for the target: `kind` is zig, gcc, clang or none.
 
     `argv` is the compiler driver with its fixed flags; for zig, `-target TRIPLE` included.
+    `libc` is musl, glibc, glibc-<version>, or empty where it is the compiler's own affair.
+    `link_flags` are for programs and shared libraries alone.
     """
 
     kind: str
@@ -30,6 +32,7 @@ class Toolchain:
     libc: str = "musl"
     sysroot: str | None = None
     flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

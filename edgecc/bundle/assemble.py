@@ -11,6 +11,7 @@ from edgecc.bundle.bundle import Bundle
 from edgecc.bundle.schema import dump
 from edgecc.config import CompileConfig
 from edgecc.errors import ConfigError
+from edgecc.link.chain import chosen
 from edgecc.lower.objects import Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Program
@@ -87,8 +88,7 @@ def quantization_summary(report: Any) -> dict[str, Any] | None:
 
 def _licences(prefix: str, source: Mapping[str, Any], objects: Objects, target: Target,
               config: CompileConfig) -> dict[str, bytes]:
-    kind = target.toolchain.kind if config.toolchain is None else "of the user"
-    parts = sbom.linked_parts(kind, target.toolchain.libc)
-    argv = list(config.toolchain or target.toolchain.argv)
+    chain = target.toolchain if target.runner == "none" else chosen(target, config)
+    parts, argv = sbom.linked_parts(chain.kind, chain.libc), list(chain.argv)
     listed = sbom.sbom(prefix, source, objects.weights, parts, manifest.tool_versions(), argv)
     return {"sbom.spdx.json": listed, **sbom.licence_files(parts)}

@@ -10,6 +10,7 @@ from typing import Any
 
 from edgecc.bundle.schema import VERSIONS
 from edgecc.config import CompileConfig
+from edgecc.link.chain import chosen
 from edgecc.link.elf import loaded_bytes
 from edgecc.lower.objects import Objects
 from edgecc.memory.plan import MemoryPlan
@@ -76,6 +77,7 @@ def tool_versions() -> dict[str, str]:
 
 
 def target_info(target: Target, config: CompileConfig) -> dict[str, Any]:
+    chain = target.toolchain if target.runner == "none" else chosen(target, config)
     return {
         "description": target.description,
         "triple": target.triple,
@@ -83,15 +85,15 @@ def target_info(target: Target, config: CompileConfig) -> dict[str, Any]:
         "architecture": target.architecture,
         "features": sorted(target.features),
         "runner": target.runner,
-        "libc": target.toolchain.libc if config.toolchain is None else "of the toolchain",
-        "toolchain": list(config.toolchain or target.toolchain.argv),
+        "libc": chain.libc or "of the toolchain",
+        "toolchain": list(chain.argv),
     }
 
 
 def config_record(config: CompileConfig) -> dict[str, Any]:
     """The choices that made the bundle, as plain JSON values. How it was checked is none."""
     record = {**vars(config), "shapes": {k: list(v) for k, v in config.shapes.items()}}
-    record["toolchain"] = None if config.toolchain is None else list(config.toolchain)
+    record |= {key: list(value) for key, value in record.items() if isinstance(value, tuple)}
     how = config.preprocessing
     record["preprocessing"] = None if how is None else how.to_json()
     del record["check"]

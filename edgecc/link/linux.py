@@ -6,7 +6,7 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
 from edgecc.link.archive import archive
-from edgecc.link.elf import describe, machine_of
+from edgecc.link.elf import ElfInfo, describe, machine_of
 from edgecc.link.stack import RED_ZONE_BYTES, frames
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.link.wrapper import wrapper
@@ -23,6 +23,7 @@ API = ("init", "input_info", "output_info", "input", "output", "run", "set_profi
        "version", "error")
 FROM_LIBC = {"memcpy", "memset"}  # all that a kernel may call
 BY_THE_LINKER = {"_GLOBAL_OFFSET_TABLE_"}
+RISCV_FLOATS = {"lp64": "soft", "lp64f": "single", "lp64d": "double"}
 
 
 def link_linux(
@@ -93,6 +94,28 @@ def check_kernels(objects: Objects, target: Target) -> None:
             )
 
 
+def check_runner(elf: ElfInfo, target: Target, driver: Driver) -> None:
+    """Raises ToolchainError for a runner of another machine, float ABI or way of linking."""
+    floats = float_abi_of(target)
+    wanted = (machine_of(target.architecture), floats, not driver.dynamic)
+    if (elf.machine, elf.float_abi if floats else None, elf.static) != wanted:
+        raise ToolchainError(
+            "the toolchain made a runner of the wrong kind", where=driver.where,
+            needed=" ".join(filter(None, (_linkage(not driver.dynamic), wanted[0], floats))),
+            available=" ".join(filter(None, (_linkage(elf.static), elf.machine, elf.float_abi))),
+            advice="check the compiler's -target, -mfloat-abi, -mabi and -static flags",
+        )
+
+
+def float_abi_of(target: Target) -> str | None:
+    """How the target's programs pass floats, as ElfInfo.float_abi spells it."""
+    return target.float_abi or RISCV_FLOATS.get(target.abi or "")
+
+
+def _linkage(static: bool) -> str:
+    return "static" if static else "dynamic"
+
+
 def _model_object(driver: Driver, facts: Facts, texts: dict[str, str], objects: Objects) -> bytes:
     """Kernels and run function as one object, stripped of debug information and dead code."""
     # numbered: file names are the model's, and could meet one of ours
@@ -134,11 +157,5 @@ def _runner(
     counted = {f"{facts.prefix}_run", "memcpy", *(call.symbol for call in objects.calls)}
     made = driver.executable(linked, counted)
     elf = describe(made, where="runner")
-    if elf.machine != machine_of(target.architecture) or not elf.static:
-        raise ToolchainError(
-            "the toolchain made a runner of the wrong kind", where=driver.where,
-            needed=f"static {target.architecture}",
-            available=f"{'static' if elf.static else 'dynamic'} {elf.machine}",
-            advice="check its -target and -static flags",
-        )
+    check_runner(elf, target, driver)
     return made

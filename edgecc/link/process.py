@@ -18,8 +18,8 @@ LONGEST_REPORT = 4000
 def run_tool(
     argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], where: str,
     timeout_s: float = TIMEOUT_S,
-) -> None:
-    """Raises ToolchainError when the tool is missing, fails (with what it said) or hangs."""
+) -> bytes:
+    """What the tool said. Raises ToolchainError when it is missing, fails or hangs."""
     try:
         process = subprocess.Popen(
             argv, cwd=cwd, env=dict(environment), stdin=subprocess.DEVNULL,
@@ -36,6 +36,7 @@ def run_tool(
             + said.decode("utf-8", "replace")[-LONGEST_REPORT:].strip(),
             where=where,
         )
+    return said
 
 
 def _finish(process: subprocess.Popen, argv: Sequence[str], where: str, timeout_s: float) -> bytes:

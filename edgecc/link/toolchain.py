@@ -9,21 +9,22 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import os
+import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
+from edgecc.link.chain import chosen
 from edgecc.link.process import run_tool
 from edgecc.link.symbols import form_of, keep_symbols
-from edgecc.targets.target import Target
+from edgecc.targets.target import Target, Toolchain
 
-KINDS = ("zig", "gcc", "clang")
 COMPILE = ("-std=c99", "-O2", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sections",
            "-fno-stack-protector", "-fomit-frame-pointer", "-fno-unwind-tables",
            "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE")
@@ -31,18 +32,26 @@ COMPILE = ("-std=c99", "-O2", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sec
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 # lld takes --strip-debug for programs only
 DISCARD = b"SECTIONS { /DISCARD/ : { *(.debug_*) *(.comment) } }\n"
+# what a libc's own headers say of it
+C_LIBRARY = "#include <features.h>\nedgecc __GLIBC__ __GLIBC_MINOR__\n"
+LIBC_FILES = ("lib*/libc.*", "lib*/*/libc.*", "usr/lib*/libc.*", "usr/lib*/*/libc.*")
 SHARED = ("-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--version-script=exports.map")
 
 
 @dataclass(frozen=True)
 class Driver:
-    """`argv` is the compiler with its fixed flags; `identity` changes when the tool does."""
+    """`argv` is the compiler with its fixed flags; `identity` changes when the tool does.
+
+    `link_flags` are for programs and libraries. `dynamic`: programs use the libc of the board.
+    """
 
     kind: str
     argv: tuple[str, ...]
     identity: str
     where: str
     cache_dir: Path
+    link_flags: tuple[str, ...] = ()
+    dynamic: bool = False
 
     def compile(self, source: str, files: Mapping[str, str], *more: str) -> bytes:
         """Object code of `files[source]`; the other files are its headers, `more` are flags."""
@@ -66,14 +75,24 @@ class Driver:
         """A library that exports `exports` alone and is tied to no libc."""
         script = "{ global: " + "".join(f"{e}; " for e in sorted(exports)) + "local: *; };\n"
         files = {**objects, "exports.map": script.encode()}
-        argv = [*self.argv, *LINK, *SHARED, f"-Wl,-soname,{soname}"]
+        argv = [*self.argv, *self.link_flags, *LINK, *SHARED, f"-Wl,-soname,{soname}"]
         return self._make(files, [*argv, *sorted(objects), "-o", "made"])
 
     def executable(self, objects: Mapping[str, bytes], symbols: Collection[str] = ()) -> bytes:
-        """A static program that keeps no names but the functions `symbols`."""
-        argv = [*self.argv, *LINK, "-static", *sorted(objects), "-o", "made"]
+        """A program that keeps no names but the functions `symbols`: static unless `dynamic`."""
+        argv = [*self.argv, *self.link_flags, *LINK, *self._static(), *sorted(objects), "-o", "made"]
         named = self._make(objects, [word for word in argv if word != "-s"])
         return keep_symbols(named, symbols) if form_of(named) else self._make(objects, argv)
+
+    def _static(self) -> tuple[str, ...]:
+        return () if self.dynamic else ("-static",)
+
+    def glibc(self) -> tuple[int, int] | None:
+        """The version of the glibc whose headers the compiler uses; None for another libc."""
+        argv = [*self.argv, "-E", "-P", "libc.c", "-o", "made"]
+        said = self._make({"libc.c": C_LIBRARY.encode()}, argv).decode(errors="replace")
+        found = re.search(r"edgecc (\d+) (\d+)", said)
+        return (int(found[1]), int(found[2])) if found else None
 
     def _make(self, files: Mapping[str, bytes], argv: list[str]) -> bytes:
         kept = self.cache_dir / "made" / self._key(files, argv)
@@ -112,26 +131,49 @@ class Driver:
 def driver_for(target: Target, config: CompileConfig, context: Context) -> Driver:
     """The compiler that the user named, or the target's own.
 
-    Raises ToolchainError when it is not installed or the target has none.
+    Programs are static where they can be: zig's with musl, others' unless glibc is asked for or
+    the toolchain has no static libc. Raises ToolchainError when the compiler is not installed,
+    has another libc than was asked for, or the target has none.
     """
-    chain = target.toolchain
-    argv = chain.argv if config.toolchain is None else config.toolchain
-    if not argv or (config.toolchain is None and chain.kind not in KINDS):
+    chain = chosen(target, config)
+    find = _zig if chain.kind == "zig" else _system
+    argv, identity = find(chain.argv, target)
+    sysroot = (f"--sysroot={chain.sysroot}",) if chain.sysroot else ()
+    driver = Driver(chain.kind, (*argv, *sysroot, *chain.flags),
+                    identity + _fingerprint(chain.sysroot), target.name,
+                    Path(context.cache_dir).absolute(), chain.link_flags)
+    if chain.kind != "zig":
+        check_libc(driver, chain.libc)
+    return replace(driver, dynamic=_is_dynamic(driver, chain))
+
+
+def check_libc(driver: Driver, libc: str) -> None:
+    """Raises ToolchainError when a compiler has another libc than `libc` (empty: any)."""
+    if not libc:
+        return
+    found = driver.glibc()
+    version = tuple(map(int, libc.partition("-")[2].split("."))) if "-" in libc else None
+    if (found is None) != (libc == "musl") or (version and found and found > version):
         raise ToolchainError(
-            "no C compiler is known", where=target.name,
-            advice="name one, for example toolchain=('aarch64-linux-gnu-gcc',)",
+            "the compiler has another C library than was asked for", where=driver.where,
+            needed=libc, available="no glibc" if found is None else f"glibc-{found[0]}.{found[1]}",
+            advice="give a compiler or a sysroot with that library, or leave libc unset",
         )
-    if config.toolchain is None:
-        sysroot = (f"--sysroot={chain.sysroot}",) if chain.sysroot else ()
-        argv = (*argv, *sysroot, *chain.flags)
-    kind = _kind(argv[0])
-    argv, identity = _zig(argv, target) if kind == "zig" else _system(argv, target)
-    return Driver(kind, argv, identity, target.name, Path(context.cache_dir).absolute())
 
 
-def _kind(tool: str) -> str:
-    name = os.path.basename(tool)
-    return next((kind for kind in ("zig", "clang") if kind in name), "gcc")
+def _is_dynamic(driver: Driver, chain: Toolchain) -> bool:
+    if chain.kind == "zig" or chain.libc.startswith("glibc"):
+        return chain.libc.startswith("glibc")
+    argv = [*driver.argv, "-print-file-name=libc.a"]
+    said = run_tool(argv, cwd=Path("/"), environment=driver._environment(), where=driver.where)
+    return not os.path.isabs(said.decode(errors="replace").strip())
+
+
+def _fingerprint(sysroot: str | None) -> str:
+    """Changes when the C library of a sysroot does."""
+    places = [p for f in LIBC_FILES for p in Path(sysroot).glob(f)] if sysroot else []
+    return "".join(f" {p} {p.stat().st_size} {p.stat().st_mtime_ns}"
+                   for p in sorted(places) if p.is_file())
 
 
 def _zig(argv: tuple[str, ...], target: Target) -> tuple[tuple[str, ...], str]:
