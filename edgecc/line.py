@@ -98,6 +98,15 @@ def repeatable(calibration: Any) -> Any:
     return list(calibration) if once else calibration
 
 
+def folded(graph: Any, config: CompileConfig) -> Any:
+    """The model with the arithmetic of its preprocessing inside, where that was asked for."""
+    if config.preprocessing is None or not config.preprocessing.folded:
+        return graph
+    from edgecc.model import pixels
+
+    return pixels.fold(graph, config.preprocessing)
+
+
 def samples(graph: Any, calibration: Any, preprocessing: Any) -> list[Mapping[str, Any]]:
     """The first samples, checked against the model; none without calibration data."""
     if calibration is None:

@@ -34,7 +34,7 @@ def compile(
     origin, calibration = line.Origin.of(source, config), line.repeatable(calibration)
     context = tell.context
 
-    graph = model.load(source, shapes=config.shapes, context=context)
+    graph = line.folded(model.load(source, shapes=config.shapes, context=context), config)
     model.check_model(graph)
     tell.dump("load", lambda: model.to_text(graph))
 

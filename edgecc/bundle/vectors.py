@@ -68,7 +68,8 @@ def draw(port: ports.Port, generator: np.random.Generator) -> np.ndarray:
     """Random native values: the whole range of an integer type, else a standard normal."""
     shape, dtype = tuple(port["shape"]), np.dtype(port["dtype"])
     if dtype.kind in "iu":
-        limits = np.iinfo(dtype if port["scale"] else np.int8)  # type: ignore[type-var]
+        whole = bool(port["scale"]) or dtype == np.uint8
+        limits = np.iinfo(dtype if whole else np.int8)  # type: ignore[type-var]
         return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     if dtype.kind == "b":
         return generator.integers(0, 1, shape, np.int8, endpoint=True).astype(bool)

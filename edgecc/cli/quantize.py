@@ -7,14 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from edgecc.cli import arguments, preprocessing
+from edgecc.cli import arguments, model_source, preprocessing
 from edgecc.cli.console import Console
 from edgecc.config import CompileConfig
+from edgecc.line import folded
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
     command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX)")
-    command.add_argument("model", metavar="MODEL", help="an ONNX file")
+    model_source.add(command)
     command.add_argument("--calibrate", metavar="DATA", required=True,
                          help="a .npz of stacked samples, or a folder of .npy files or of "
                          "pictures")
@@ -36,7 +37,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
     context = arguments.context(args, console)
     arguments.check_output(args.output)
     console.working("load")
-    graph = model.load(args.model, shapes=config.shapes, context=context)
+    graph = folded(model.load(model_source.model_of(args), shapes=config.shapes, context=context), config)
     graph, report = quantize.quantize(graph, args.calibrate, config=config, context=context)
     write_atomically(args.output, model.to_proto(graph).SerializeToString(deterministic=True))
     console.close()

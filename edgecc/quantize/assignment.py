@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from edgecc.quantize import operators
+from edgecc.quantize import operators, pixels
 from edgecc.quantize.parameters import Parameters
 
 
@@ -53,7 +53,20 @@ def assign(model: ir.Model) -> Assignment:
     for node in nodes:
         if node.name in result.kinds:
             _add_tensors(node, fused, result)
+    _fix_pixels(nodes, result)
     return result
+
+
+def _fix_pixels(nodes: list[ir.Node], result: Assignment) -> None:
+    """Pixels keep their own scale, and what makes them is not arithmetic left in float."""
+    for node in nodes:
+        known = pixels.parameters(node.outputs[0])
+        if known is None:
+            continue
+        name = node.outputs[0].name or ""
+        if result.leader.get(name) == name:
+            result.fixed[name] = known
+        result.left_in_float.pop(node.name or "", None)
 
 
 def _wanted(nodes: list[ir.Node], possible: dict[str, operators.Verdict]) -> set[int]:
