@@ -104,8 +104,8 @@ def start(transport: Transport, deployment: Deployment, files: Mapping[str, byte
     process = transport.run(board.command([deployment.runner, deployment.weights]))
     with RunnerClient(process, board.name, board.timeout_s) as client:
         check_hello(client.hello(), files["weights.bin"], manifest, board.name)
-        if board.cpu is not None:
-            client.pin(board.cpu)
+        if board.cpus:
+            client.pin(board.cpus[:threads_of(manifest)])
         yield client
 
 
@@ -148,9 +148,15 @@ def _peak_rss_bytes(client: RunnerClient) -> int | None:
 
 def _count(transport: Transport, deployment: Deployment, vector: golden.Vector,
            manifest: Mapping[str, Any], context: Context) -> Counts:
+    """All of the work by one thread: others would add how long they spun, which never repeats."""
     symbols = [step["symbol"] for step in manifest["steps"]]
     return count_instructions(transport, deployment, list(vector.inputs),
-                              f"{manifest['name']}_run", symbols, context.cache_dir)
+                              f"{manifest['name']}_run", symbols, context.cache_dir,
+                              options=["--alone"] if threads_of(manifest) > 1 else [])
+
+
+def threads_of(manifest: Mapping[str, Any]) -> int:
+    return int(manifest["config"].get("threads", 1))
 
 
 def _steps(manifest: Mapping[str, Any], step_ns: list[int] | None, count: int,

@@ -16,7 +16,8 @@ class Board:
     `target` names the chip. `emulator` is put before every program of the target, also over ssh.
     `key` and `known_hosts` are paths on this machine; `workdir` is a folder on the board (None:
     `.cache/edgecc` in the login folder over ssh, a folder in edgecc's cache otherwise).
-    `cpu` pins the runner to one core. `timeout_s` bounds every single answer of the board.
+    `cpus` pins the runner: its threads to these cores, one after the other (a runner of one
+    thread to the first). `timeout_s` bounds every single answer of the board.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Board:
     known_hosts: str | None = None
     workdir: str | None = None
     emulator: tuple[str, ...] = ()
-    cpu: int | None = None
+    cpus: tuple[int, ...] = ()
     timeout_s: float = 60.0
     connect_timeout_s: float = 10.0
 

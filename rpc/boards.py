@@ -31,11 +31,14 @@ else:  # pragma: no cover
 
 TYPES: dict[str, tuple[type, ...]] = {
     "transport": (str,), "target": (str,), "host": (str,), "port": (int,), "user": (str,),
-    "key": (str,), "known_hosts": (str,), "workdir": (str,), "emulator": (list,), "cpu": (int,),
+    "key": (str,), "known_hosts": (str,), "workdir": (str,), "emulator": (list,), "cpus": (list,),
+    "cpu": (int,),
     "timeout_s": (int, float), "connect_timeout_s": (int, float),
 }
-WORDS = {str: "a string", int: "a whole number", float: "a number", list: "a list of strings"}
+WORDS = {str: "a string", int: "a whole number", float: "a number"}
+ITEMS: dict[str, type] = {"emulator": str, "cpus": int}
 PATHS = ("key", "known_hosts")
+MOST_CPUS = 1024
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -97,6 +100,8 @@ def _board(name: str, table: Any, file: Path, where: str) -> Board:
         _check_type(key, value, where)
     values = {key: _place(key, value, file) for key, value in table.items()}
     _check_values(values, where)
+    if "cpu" in values:  # the short form for one
+        values["cpus"] = (values.pop("cpu"),)
     board = Board(name=name, **values)
     get_target(board.target)
     return board
@@ -110,10 +115,12 @@ def _check_type(key: str, value: Any, where: str) -> None:
             advice=f"did you mean {near[0]}?" if near else f"known keys are {', '.join(TYPES)}",
         )
     fits = isinstance(value, TYPES[key]) and not isinstance(value, bool)
-    if isinstance(value, list):
-        fits = fits and bool(value) and all(isinstance(item, str) and item for item in value)
+    words = WORDS.get(TYPES[key][-1], "")
+    if key in ITEMS:
+        fits = fits and bool(value) and all(type(v) is ITEMS[key] and v != "" for v in value)
+        words = f"a list of {'strings' if ITEMS[key] is str else 'whole numbers'}"
     if not fits:
-        raise BoardError(f"{key} = {value!r} is not {WORDS[TYPES[key][-1]]}", where=where)
+        raise BoardError(f"{key} = {value!r} is not {words}", where=where)
 
 
 def _place(key: str, value: Any, file: Path) -> Any:
@@ -135,8 +142,13 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
             raise BoardError(f'{key} is missing (transport = "{kind}" needs it)', where=where)
     if not 0 < values.get("port", 22) < 65536:
         raise BoardError(f"port = {values['port']} is outside 1 to 65535", where=where)
-    if values.get("cpu", 0) < 0:
-        raise BoardError(f"cpu = {values['cpu']} is negative", where=where)
+    if {"cpu", "cpus"} <= values.keys():
+        raise BoardError("has both cpu and cpus", where=where, advice="keep one of them")
+    if not 0 <= values.get("cpu", 0) < MOST_CPUS:
+        raise BoardError(f"cpu = {values['cpu']} is outside 0 to {MOST_CPUS - 1}", where=where)
+    if not all(0 <= cpu < MOST_CPUS for cpu in values.get("cpus", ())):
+        raise BoardError(f"cpus = {list(values['cpus'])} are not all from 0 to {MOST_CPUS - 1}",
+                         where=where)
     for key in ("timeout_s", "connect_timeout_s"):
         if not 0 < values.get(key, 1) < 1e6:
             raise BoardError(f"{key} = {values[key]} is not between 0 and 1,000,000", where=where)

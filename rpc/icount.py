@@ -56,12 +56,14 @@ class _NotCounted(Exception):
 
 
 def count_instructions(transport: Transport, deployment: Deployment, inputs: list[bytes],
-                       run_symbol: str, step_symbols: Sequence[str], cache_dir: Path) -> Counts:
-    """Counts on an emulated board; on any other, says why not."""
+                       run_symbol: str, step_symbols: Sequence[str], cache_dir: Path,
+                       options: Sequence[str] = ()) -> Counts:
+    """Counts on an emulated board; on any other, says why not. `options` are the runner's."""
     try:
         plugin = _plugin(transport, cache_dir)
         few, many = (
-            _tally(transport, deployment, request_bytes(inputs, count), plugin, run_symbol)
+            _tally(transport, [deployment.runner, deployment.weights, *options],
+                   request_bytes(inputs, count), plugin, run_symbol)
             for count in (FEW, MANY)
         )
         return steady_state(few, many, step_symbols)
@@ -84,14 +86,14 @@ def _plugin(transport: Transport, cache_dir: Path) -> str:
     return path
 
 
-def _tally(transport: Transport, deployment: Deployment, request: bytes, plugin: str,
+def _tally(transport: Transport, runner: Sequence[str], request: bytes, plugin: str,
            run_symbol: str) -> Tally:
     """Runs one process on a request file under the plug-in."""
     stem = f"{transport.workdir}/icount-{secrets.token_hex(6)}"
     question, answer = f"{stem}.in", f"{stem}.out"
     program, *options = transport.board.emulator
     argv = [program, "-plugin", f"{plugin},out={answer},run={run_symbol}", *options,
-            deployment.runner, deployment.weights]
+            *runner]
     if transport.board.transport == "ssh":
         argv = ["env", "-i", *argv]
     transport.put(request, question)

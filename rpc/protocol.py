@@ -1,9 +1,9 @@
-"""Frames of the runner protocol 1.0: encode, and decode under suspicion (docs/architecture.md)."""
+"""Frames of the runner protocol 1.1: encode, and decode under suspicion (docs/architecture.md)."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -11,7 +11,7 @@ from edgecc.errors import BoardError
 
 MAGIC = b"ECC1"
 HEADER = struct.Struct("<4sBBHI")
-VERSION = (1, 0)
+VERSION = (1, 1)
 MAX_TEXT_BYTES = 1 << 20
 """Largest JSON or error text accepted from a board."""
 
@@ -44,8 +44,13 @@ def encode(type: Type, payload: bytes = b"", status: int = 0) -> bytes:
     return HEADER.pack(MAGIC, type, status, 0, len(payload)) + payload
 
 
+def encode_pin(cpus: Sequence[int]) -> bytes:
+    """PIN: the cores of the threads, in their order."""
+    return encode(Type.PIN, struct.pack(f"<{len(cpus)}I", *cpus))
+
+
 def encode_u32(type: Type, value: int, rest: bytes = b"") -> bytes:
-    """A frame whose payload starts with a u32: an index, a count or a core."""
+    """A frame whose payload starts with a u32: an index or a count."""
     return encode(type, struct.pack("<I", value) + rest)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from edgecc.rpc.protocol import (
     Frame,
     Type,
     encode,
+    encode_pin,
     encode_u32,
     read_frame,
     unpack_u64,
@@ -110,9 +111,9 @@ class RunnerClient:
             raise BoardError(f"STATUS answered {payload[:120]!r}", where=self._where) from error
         return answer if isinstance(answer, dict) else {}
 
-    def pin(self, cpu: int) -> None:
-        """Keeps the runner on one core."""
-        self._ask(Type.PIN, encode_u32(Type.PIN, cpu), 0)
+    def pin(self, cpus: Sequence[int]) -> None:
+        """Keeps the runner's threads on these cores, one after the other."""
+        self._ask(Type.PIN, encode_pin(cpus), 0)
 
     def quit(self) -> None:
         """Ends the runner and checks that it went in peace."""

@@ -36,4 +36,4 @@ def record(board: Any) -> dict[str, Any]:
     return {"name": board.name, "target": board.target, "transport": board.transport,
             "host": board.host, "port": board.port if board.host else None,
             "user": board.user, "emulator": list(board.emulator), "emulated": board.emulated,
-            "cpu": board.cpu}
+            "cpus": list(board.cpus)}

@@ -10,7 +10,7 @@ from edgecc.link.elf import ElfInfo, describe, machine_of
 from edgecc.link.stack import RED_ZONE_BYTES, frames
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.link.wrapper import wrapper
-from edgecc.lower import run_function
+from edgecc.lower import parallel, run_function
 from edgecc.lower.api_facts import Facts, facts_of
 from edgecc.lower.objects import Objects
 from edgecc.lower.runner_glue import RUNNER_SOURCES, glue, runtime_text
@@ -33,7 +33,7 @@ def link_linux(
     """Everything that a bundle for a Linux target holds of machine code and C.
 
     Paths: runner/runner, lib/lib<p>.a, lib/lib<p>.so, include/<p>.h, src/<p>.c, python/<p>.py,
-    where <p> is `prefix_of(name)`.
+    and src/<p>_pool.c for several threads, where <p> is `prefix_of(name)`.
     Raises ToolchainError when the compiler is missing or fails, or a kernel is not what it must
     be; UnsupportedModel for what the C API cannot say.
     """
@@ -42,7 +42,7 @@ def link_linux(
     texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
     driver = driver_for(target, config, context)
     check_kernels(objects, target)
-    model = _model_object(driver, facts, texts, objects)
+    model = _model_object(driver, facts, texts, objects, target)
     files = {path: text.encode() for path, text in texts.items()}
     files[f"lib/lib{prefix}.a"] = archive({f"{prefix}.o": model})
     files[f"lib/lib{prefix}.so"] = _library(driver, facts, model)
@@ -64,13 +64,19 @@ def stack_bytes(
     facts = facts_of(program, plan, objects, prefix=prefix, version=version)
     texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
     driver = driver_for(target, config, context)
-    run = frames(_run_object(driver, facts, texts, "-g1", "-fasynchronous-unwind-tables"))
+    described = ("-g1", "-fasynchronous-unwind-tables")
+    run = frames(_source_object(driver, facts, texts, f"{prefix}.c", *described))
+    pool: list[int] | None = []
+    if facts.threads > 1:
+        pool = frames(_pool_object(driver, facts, texts, target, *described))
     kernels = [frames(code, where) for where, code in sorted(objects.code.items())]
-    if run is None or None in kernels:
+    if run is None or pool is None or None in kernels:
         return None
-    # the run function calls nothing of its own file but a leaf; a kernel may call its neighbours
+    # the run function calls nothing of its own file but a leaf; a kernel may call its neighbours;
+    # the pool comes between with a function, one of its own and a leaf
     kernel = max((sum(k) for k in kernels if k), default=0)
-    return sum(sorted(run)[-2:]) + kernel + RED_ZONE_BYTES.get(target.architecture, 0)
+    calls = sum(sorted(run)[-2:]) + sum(sorted(pool)[-3:])
+    return calls + kernel + RED_ZONE_BYTES.get(target.architecture, 0)
 
 
 def check_kernels(objects: Objects, target: Target) -> None:
@@ -116,28 +122,44 @@ def _linkage(static: bool) -> str:
     return "static" if static else "dynamic"
 
 
-def _model_object(driver: Driver, facts: Facts, texts: dict[str, str], objects: Objects) -> bytes:
+def _model_object(
+    driver: Driver, facts: Facts, texts: dict[str, str], objects: Objects, target: Target
+) -> bytes:
     """Kernels and run function as one object, stripped of debug information and dead code."""
     # numbered: file names are the model's, and could meet one of ours
     parts = {f"kernel_{i}.o": objects.code[k] for i, k in enumerate(sorted(objects.code))}
-    parts["run.o"] = _run_object(driver, facts, texts)
+    parts["run.o"] = _source_object(driver, facts, texts, f"{facts.prefix}.c")
+    if facts.threads > 1:
+        parts["pool.o"] = _pool_object(driver, facts, texts, target)
     return driver.relocatable(parts, _api(facts))
 
 
-def _run_object(driver: Driver, facts: Facts, texts: dict[str, str], *flags: str) -> bytes:
-    header, source = f"{facts.prefix}.h", f"{facts.prefix}.c"
+def _pool_object(
+    driver: Driver, facts: Facts, texts: dict[str, str], target: Target, *flags: str
+) -> bytes:
+    # gcc would call libgcc for atomic operations, and the library has none
+    inline = ("-mno-outline-atomics",) if target.architecture == "aarch64" else ()
+    return _source_object(driver, facts, texts, f"{facts.prefix}_pool.c", *inline, *flags)
+
+
+def _source_object(
+    driver: Driver, facts: Facts, texts: dict[str, str], source: str, *flags: str
+) -> bytes:
+    header = f"{facts.prefix}.h"
     files = {header: texts[f"include/{header}"], source: texts[f"src/{source}"]}
     return driver.compile(source, files, *flags)
 
 
 def _api(facts: Facts) -> list[str]:
-    return [f"{facts.prefix}_{name}" for name in API]
+    names = API + (parallel.API if facts.threads > 1 else ())
+    return [f"{facts.prefix}_{name}" for name in names]
 
 
 def _library(driver: Driver, facts: Facts, model: bytes) -> bytes:
     made = driver.shared({"model.o": model}, _api(facts), f"lib{facts.prefix}.so")
     elf = describe(made, where=f"lib{facts.prefix}.so")
-    extra = sorted(set(elf.undefined_symbols) - FROM_LIBC) + list(elf.needed)
+    allowed = FROM_LIBC | (parallel.FROM_LIBC if facts.threads > 1 else set())
+    extra = sorted(set(elf.undefined_symbols) - allowed) + list(elf.needed)
     if extra:
         raise ToolchainError(f"the library depends on {', '.join(extra)}", where=driver.where,
                              advice="check the toolchain's flags")
@@ -155,7 +177,7 @@ def _runner(
            f"{facts.prefix}.h": texts[f"include/{facts.prefix}.h"], **runner_h}
     linked = {**parts, "model.o": model, "glue.o": driver.compile("glue.c", own)}
     counted = {f"{facts.prefix}_run", "memcpy", *(call.symbol for call in objects.calls)}
-    made = driver.executable(linked, counted)
+    made = driver.executable(linked, counted, threads=facts.threads > 1)
     elf = describe(made, where="runner")
     check_runner(elf, target, driver)
     return made

@@ -78,9 +78,11 @@ class Driver:
         argv = [*self.argv, *self.link_flags, *LINK, *SHARED, f"-Wl,-soname,{soname}"]
         return self._make(files, [*argv, *sorted(objects), "-o", "made"])
 
-    def executable(self, objects: Mapping[str, bytes], symbols: Collection[str] = ()) -> bytes:
+    def executable(self, objects: Mapping[str, bytes], symbols: Collection[str] = (),
+                   threads: bool = False) -> bytes:
         """A program that keeps no names but the functions `symbols`: static unless `dynamic`."""
-        argv = [*self.argv, *self.link_flags, *LINK, *self._static(), *sorted(objects), "-o", "made"]
+        with_threads = ["-pthread"] if threads else []
+        argv = [*self.argv, *self.link_flags, *LINK, *self._static(), *with_threads, *sorted(objects), "-o", "made"]
         named = self._make(objects, [word for word in argv if word != "-s"])
         return keep_symbols(named, symbols) if form_of(named) else self._make(objects, argv)
 

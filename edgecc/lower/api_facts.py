@@ -12,7 +12,7 @@ from edgecc.lower.objects import Call, Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Port, Program, contiguous_strides
 
-ABI = (1, 0)
+ABI = (1, 1)
 WEIGHTS_ALIGN = 64
 LONGEST_SHAPE = 8
 
@@ -29,6 +29,7 @@ class Facts:
     inputs: tuple[tuple[Port, int], ...]  # (port, offset in the arena)
     outputs: tuple[tuple[Port, int], ...]
     steps: tuple[tuple[str, tuple[Call, ...]], ...]
+    threads: int = 1
 
     @property
     def upper(self) -> str:
@@ -51,6 +52,7 @@ def facts_of(
     return Facts(
         c_text.identifier(prefix), version, plan.arena_bytes, plan.align_bytes,
         len(objects.weights), _placed(entry.inputs, plan), _placed(entry.outputs, plan), steps,
+        objects.threads,
     )
 
 

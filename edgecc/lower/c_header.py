@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edgecc.lower import c_text
+from edgecc.lower import parallel
 from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, WEIGHTS_ALIGN, Facts
 
 
@@ -21,7 +22,7 @@ def header(facts: Facts) -> str:
 
 {macros}
 
-{_shared_types()}
+{_shared_types()}{parallel.types(facts)}
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -31,7 +32,7 @@ typedef struct {p}_context {{
   const void *weights;
   edgecc_profile profile;
   void *profile_user;
-}} {p}_context;
+{parallel.context_fields(facts)}}} {p}_context;
 
 /* Both must outlive the context. The arena is the only memory written; the weights are only read.
    Returns 0, or a code that {p}_error explains. */
@@ -52,7 +53,7 @@ void {p}_set_profile({p}_context *context, edgecc_profile profile, void *user);
 const char *{p}_step_name(int32_t step);
 const char *{p}_version(void);
 const char *{p}_error(int code);
-
+{parallel.declarations(facts)}
 #ifdef __cplusplus
 }}
 #endif
@@ -66,7 +67,7 @@ def _sizes(facts: Facts) -> list[tuple[str, int]]:
         ("ARENA_BYTES", facts.arena_bytes), ("ARENA_ALIGN", facts.arena_align),
         ("WEIGHTS_BYTES", facts.weights_bytes), ("WEIGHTS_ALIGN", WEIGHTS_ALIGN),
         ("INPUT_COUNT", len(facts.inputs)), ("OUTPUT_COUNT", len(facts.outputs)),
-        ("STEP_COUNT", len(facts.steps)),
+        ("STEP_COUNT", len(facts.steps)), *parallel.sizes(facts),
     ]
     for kind, ports in (("INPUT", facts.inputs), ("OUTPUT", facts.outputs)):
         sizes += [(f"{kind}_{i}_BYTES", port.view.size_bytes) for i, (port, _) in enumerate(ports)]

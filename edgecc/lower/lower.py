@@ -25,6 +25,7 @@ from edgecc.schedule.program import (
     View,
     contiguous_strides,
 )
+from edgecc.schedule.threads import scratch_stride, shared_scratch
 from edgecc.targets import Target
 
 WEIGHTS_ALIGN = 64
@@ -62,7 +63,7 @@ def lower(
             raise UnsupportedModel(f"a {type(step).__name__} step cannot be lowered yet",
                                    where=step.name)
     return Objects({f"{s}.o": data for s, data in code.items()}, tuple(calls), weights.blob(),
-                   dict(weights.placed))
+                   dict(weights.placed), threads=config.threads)
 
 
 def symbol_of(prefix: str, kernel: str, spec: Spec) -> str:
@@ -101,12 +102,20 @@ def _kernel_call(step: Kernel, symbol: str, plan: MemoryPlan, weights: _Weights)
     if packed.size:
         arguments.append(Argument("weights", weights.add(step.name, packed.tobytes())))
     arguments += [_view(view, plan) for view in step.outputs]
-    if record.scratch_bytes(step.spec) != step.scratch_bytes:
-        raise CheckFailed(f"{step.name}: planned {step.scratch_bytes} B of scratch, "
-                          f"{step.kernel} needs {record.scratch_bytes(step.spec)} B")
-    if step.scratch_bytes:
-        arguments.append(Argument("arena", plan.offset(f"{step.name}.scratch")))
-    return Call(step.name, symbol, tuple(arguments), record.extent(step.spec))
+    each_bytes = record.scratch_bytes(step.spec)
+    if each_bytes or step.scratch_bytes:
+        arguments.append(_scratch(step, each_bytes, plan))
+    return Call(step.name, symbol, tuple(arguments), record.extent(step.spec), step.threads,
+                round(record.cost(step.spec)))
+
+
+def _scratch(step: Kernel, each_bytes: int, plan: MemoryPlan) -> Argument:
+    needed = shared_scratch(each_bytes, step.threads)
+    if needed != step.scratch_bytes:
+        raise CheckFailed(f"{step.name}: planned {step.scratch_bytes} B of scratch for "
+                          f"{step.threads} threads, {step.kernel} needs {needed} B")
+    stride = scratch_stride(each_bytes) if step.threads > 1 else 0
+    return Argument("arena", plan.offset(f"{step.name}.scratch"), stride)
 
 
 def _view(view: View, plan: MemoryPlan) -> Argument:

@@ -7,7 +7,7 @@ no allocation, no writable globals, C99 that is C++ as well.
 from __future__ import annotations
 
 from edgecc.errors import CheckFailed
-from edgecc.lower import c_text
+from edgecc.lower import c_text, parallel
 from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, WEIGHTS_ALIGN, Facts, facts_of
 from edgecc.lower.c_header import header
 from edgecc.lower.c_text import prefix_of
@@ -21,12 +21,16 @@ __all__ = ["generate", "prefix_of"]
 def generate(
     program: Program, plan: MemoryPlan, objects: Objects, *, prefix: str, version: str
 ) -> dict[str, str]:
-    """Text of `include/<prefix>.h` and `src/<prefix>.c`.
+    """Text of `include/<prefix>.h`, `src/<prefix>.c` and, for several threads,
+    `src/<prefix>_pool.c`.
 
     Raises UnsupportedModel for what the C API cannot say, CheckFailed for inconsistent values.
     """
     facts = facts_of(program, plan, objects, prefix=prefix, version=version)
-    return {f"include/{prefix}.h": header(facts), f"src/{prefix}.c": _source(facts)}
+    texts = {f"include/{prefix}.h": header(facts), f"src/{prefix}.c": _source(facts)}
+    if facts.threads > 1:
+        texts[f"src/{prefix}_pool.c"] = parallel.pool_source(facts)
+    return texts
 
 
 def _source(facts: Facts) -> str:
@@ -109,7 +113,7 @@ int {p}_init({p}_context *context, void *arena, size_t arena_bytes,
   context->weights = weights;
   context->profile = NULL;
   context->profile_user = NULL;
-  return 0;
+{parallel.init_lines(facts)}  return 0;
 }}
 """
 
@@ -140,6 +144,8 @@ const edgecc_tensor *{p}_{kind}_info(int32_t index) {{
 def _run(facts: Facts) -> str:
     p = facts.prefix
     steps = "".join(_step(i, name, calls) for i, (name, calls) in enumerate(facts.steps))
+    bodies = "".join(parallel.body(facts, call, _shared(i, j)) for i, j, call in _calls(facts)
+                     if call.threads > 1)
     bases = [a.base for _, calls in facts.steps for call in calls for a in call.arguments]
     arena = "  unsigned char *arena;\n" if "arena" in bases else ""
     weights = "  const unsigned char *weights;\n" if "weights" in bases else ""
@@ -150,7 +156,7 @@ static void mark(const {p}_context *context, int32_t step, int32_t phase) {{
 
 """ if facts.steps else ""
     return f"""\
-{mark}int {p}_run({p}_context *context) {{
+{mark}{bodies}int {p}_run({p}_context *context) {{
 {arena}{weights}  if (context == NULL) return 1;
 {"  if (context->arena == NULL) return 1;" + chr(10) if facts.arena_bytes else ""}\
 {"  arena = (unsigned char *)context->arena;" + chr(10) if arena else ""}\
@@ -161,7 +167,7 @@ static void mark(const {p}_context *context, int32_t step, int32_t phase) {{
 
 
 def _step(index: int, name: str, calls: tuple[Call, ...]) -> str:
-    lines = "".join(f"  {_call(call)}\n" for call in calls)
+    lines = "".join(f"  {_call(call, _shared(index, j))}\n" for j, call in enumerate(calls))
     return f"""
   {c_text.comment(name)}
   mark(context, {index}, 0);
@@ -169,15 +175,22 @@ def _step(index: int, name: str, calls: tuple[Call, ...]) -> str:
 """
 
 
-def _call(call: Call) -> str:
-    pointers = [_pointer(a) for a in call.arguments]
+def _calls(facts: Facts) -> list[tuple[int, int, Call]]:
+    """Every call with the number of its step and its own in it."""
+    return [(i, j, call) for i, (_, calls) in enumerate(facts.steps)
+            for j, call in enumerate(calls)]
+
+
+def _shared(step: int, call: int) -> str:
+    return f"shared_{step}_{call}"
+
+
+def _call(call: Call, shared: str) -> str:
+    pointers = [parallel.pointer(a) for a in call.arguments]
     if call.symbol == "memcpy":
         return f"memcpy({', '.join(pointers)}, {call.extent}u);"
-    return f"{call.symbol}({', '.join([*pointers, 'NULL', '0', str(call.extent)])});"
-
-
-def _pointer(argument: Argument) -> str:
-    return "NULL" if argument.base == "null" else f"{argument.base} + {argument.offset_bytes}"
+    alone = f"{call.symbol}({', '.join([*pointers, 'NULL', '0', str(call.extent)])});"
+    return alone if call.threads == 1 else parallel.shared_call(call, shared, alone)
 
 
 def _words(facts: Facts) -> str:
@@ -190,7 +203,7 @@ void {p}_set_profile({p}_context *context, edgecc_profile profile, void *user) {
   context->profile = profile;
   context->profile_user = user;
 }}
-
+{parallel.setter(facts)}
 const char *{p}_step_name(int32_t step) {{
   return {name};
 }}
@@ -207,6 +220,7 @@ const char *{p}_error(int code) {{
     case 3: return "arena misaligned: {upper}_ARENA_ALIGN is {facts.arena_align}";
     case 4: return "wrong weights: {upper}_WEIGHTS_BYTES is {facts.weights_bytes}";
     case 5: return "weights misaligned: {upper}_WEIGHTS_ALIGN is {WEIGHTS_ALIGN}";
+{parallel.error_cases(facts)}\
     default: return "unknown code";
   }}
 }}

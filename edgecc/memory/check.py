@@ -70,7 +70,8 @@ def _check_names(programs: Sequence[Program], plan: MemoryPlan) -> None:
         for entry in program.entries:
             for step in _flat(entry.steps):
                 scratch = getattr(step, "scratch_bytes", 0)
-                sizes[program.name, f"{step.name}.scratch"] = scratch, 16
+                shared = getattr(step, "threads", 1) > 1
+                sizes[program.name, f"{step.name}.scratch"] = scratch, 64 if shared else 16
     offsets: dict[tuple[str, str], int] = {}
     for p in plan.placements:
         key = p.program, p.name

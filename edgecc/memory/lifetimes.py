@@ -28,6 +28,7 @@ from edgecc.schedule.program import (
 )
 
 SCRATCH_ALIGN_BYTES = 16
+SHARED_SCRATCH_ALIGN_BYTES = 64  # each thread's part starts a cache line
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ def _add_entry(line: Timeline, program: Program, entry: Entry) -> None:
         line.add(key, use, start + first, start + last, buffers[name])
     for time, step in enumerate(entry.steps):
         line.distances += _distances(program, entry, step, time, lives)
-        for name, size in scratch_of(step):
+        for name, size, align in scratch_of(step):
             key = (program.name, entry.name, name)
-            scratch = Buffer(name, size, align_bytes=SCRATCH_ALIGN_BYTES)
+            scratch = Buffer(name, size, align_bytes=align)
             use = Use(program.name, name, "scratch")
             line.add(key, use, start + time, start + time + 1, scratch)
     line.steps += [step.name for step in entry.steps] or [entry.name] * count
@@ -138,11 +139,13 @@ def inner_steps(step: Step) -> tuple[Step, ...]:
     return (*step.then_body, *step.else_body) if isinstance(step, Branch) else ()
 
 
-def scratch_of(step: Step) -> Iterator[tuple[str, int]]:
-    """(name, bytes) of the scratch of a step and of the steps inside it."""
+def scratch_of(step: Step) -> Iterator[tuple[str, int, int]]:
+    """(name, bytes, alignment) of the scratch of a step and of the steps inside it."""
     size = getattr(step, "scratch_bytes", 0)
+    shared = isinstance(step, Kernel) and step.threads > 1
     if size:
-        yield f"{step.name}.scratch", size
+        align = SHARED_SCRATCH_ALIGN_BYTES if shared else SCRATCH_ALIGN_BYTES
+        yield f"{step.name}.scratch", size, align
     for inner in inner_steps(step):
         yield from scratch_of(inner)
 

@@ -187,6 +187,10 @@ def _check_step(step: Step, buffers: Mapping[str, Buffer], written: Written) -> 
 def _check_kernel(step: Kernel) -> None:
     _require(bool(step.kernel) and step.scratch_bytes >= 0, step.name, "has no kernel")
     _require(step.macs == step.spec.macs, step.name, f"claims {step.macs} MAC")
+    _require(step.threads >= 1, step.name, f"is for {step.threads} threads")
+    ordered = any(pair.distance_bytes for pair in step.in_place)
+    _require(step.threads == 1 or not ordered, step.name, "is in place in an order of its own, "
+             "which threads would break")
     inputs, outputs = expected_views(step.spec)
     for views, expected in ((step.inputs, inputs), (step.outputs, outputs)):
         found = [(v.dtype, v.shape) for v in views]

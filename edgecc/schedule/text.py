@@ -83,7 +83,8 @@ def _step(step: Step, indent: str) -> Iterator[str]:
 
 def _what(step: Step) -> str:
     if isinstance(step, Kernel):
-        return f"{step.kernel}, {step.macs} MAC, scratch {step.scratch_bytes} B"
+        shared = f", {step.threads} threads" if step.threads > 1 else ""
+        return f"{step.kernel}, {step.macs} MAC, scratch {step.scratch_bytes} B{shared}"
     if isinstance(step, Npu):
         return f"npu {step.npu} {step.symbol}, scratch {step.scratch_bytes} B"
     if isinstance(step, Loop):

@@ -1,5 +1,6 @@
-/* Runs one model for a workstation: frames over stdin and stdout (runner protocol 1.0).
-   Usage: runner WEIGHTS_FILE [--arena-bytes N]
+/* Runs one model for a workstation: frames over stdin and stdout (runner protocol 1.1).
+   Usage: runner WEIGHTS_FILE [--arena-bytes N] [--alone]
+   `--alone` computes all on one thread, whatever the model was compiled for.
    Nothing that arrives is trusted: lengths are bounded, and every refusal says why. */
 #define _GNU_SOURCE
 #include "runner.h"
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PINNED_MOST 64u
 #define RUNS_AT_ONCE 1000000u /* an answer stays below 8 MB, and comes some day */
 
 enum { HELLO = 1, SET_INPUT, RUN, RUN_UNTIMED, GET_OUTPUT, PROFILE, STATUS, PIN, QUIT };
@@ -20,7 +22,7 @@ enum { HELLO = 1, SET_INPUT, RUN, RUN_UNTIMED, GET_OUTPUT, PROFILE, STATUS, PIN,
 static unsigned char **inputs; /* copies outside the arena, which a run may overwrite */
 static uint64_t *step_ns;
 static uint64_t step_began;
-static int has_run;
+static int has_run, has_threads;
 
 static const struct edgecc_model *const model = &edgecc_model;
 
@@ -164,14 +166,34 @@ static void status(void) {
   answer(STATUS, 0, text.at, text.length);
 }
 
-static void pin(uint32_t cpu) {
+/* The threads start anew where they may run; 1 when they did, else the answer is given. */
+static int threads_on(const int32_t *cpus, int32_t count) {
+  int code;
+  if (!has_threads) return 1;
+  model->stop_threads();
+  code = model->start_threads(cpus, count);
+  if (code == 0) return 1;
+  refuse(PIN, model->error(code));
+  has_threads = model->start_threads(NULL, 0) == 0;
+  return 0;
+}
+
+/* Thread i on the i-th cpu of the list, counted round; this one is thread 0. */
+static void pin(uint32_t length) {
+  int32_t cpus[PINNED_MOST];
+  uint32_t i, count = length / 4;
   cpu_set_t set;
-  CPU_ZERO(&set);
-  if (cpu >= CPU_SETSIZE) {
-    refuse_number(PIN, "no such cpu: index", cpu, CPU_SETSIZE);
-    return;
+  for (i = 0; i < count; i++) {
+    uint32_t cpu = get32(request + (size_t)i * 4);
+    if (cpu >= CPU_SETSIZE) {
+      refuse_number(PIN, "no such cpu: index", cpu, CPU_SETSIZE);
+      return;
+    }
+    cpus[i] = (int32_t)cpu;
   }
-  CPU_SET(cpu, &set);
+  if (!threads_on(cpus, (int32_t)count)) return;
+  CPU_ZERO(&set);
+  CPU_SET((size_t)cpus[0], &set);
   if (sched_setaffinity(0, sizeof set, &set)) {
     refuse(PIN, strerror(errno));
   } else {
@@ -179,17 +201,27 @@ static void pin(uint32_t cpu) {
   }
 }
 
+static void stop_threads(void) {
+  if (has_threads) model->stop_threads();
+  has_threads = 0;
+}
+
+static int right_size(unsigned type, uint32_t length) {
+  static const unsigned char payload_bytes[] = {0, 0, 0, 4, 4, 4, 4, 0, 4, 0};
+  if (type == SET_INPUT) return 1; /* looks for itself */
+  if (type == PIN && length % 4 == 0 && length > 0 && length / 4 <= PINNED_MOST) return 1;
+  if (length == payload_bytes[type]) return 1;
+  refuse_number(type, "wrong payload size: bytes", payload_bytes[type], length);
+  return 0;
+}
+
 void serve(unsigned type, uint32_t length) {
   uint32_t value = length >= 4 ? get32(request) : 0;
-  static const unsigned char payload_bytes[] = {0, 0, 0, 4, 4, 4, 4, 0, 4, 0};
   if (type < HELLO || type > QUIT) {
     refuse(type, "unknown request type");
     return;
   }
-  if (type != SET_INPUT && length != payload_bytes[type]) {
-    refuse_number(type, "wrong payload size: bytes", payload_bytes[type], length);
-    return;
-  }
+  if (!right_size(type, length)) return;
   if ((type == RUN || type == RUN_UNTIMED || type == PROFILE) && value > RUNS_AT_ONCE) {
     refuse_number(type, "too many runs at once: count", value, RUNS_AT_ONCE);
     return;
@@ -202,14 +234,17 @@ void serve(unsigned type, uint32_t length) {
     case GET_OUTPUT: get_output(value); break;
     case PROFILE: profile(value); break;
     case STATUS: status(); break;
-    case PIN: pin(value); break;
-    default: answer(QUIT, 0, NULL, 0); _exit(0);
+    case PIN: pin(length); break;
+    default:
+      stop_threads();
+      answer(QUIT, 0, NULL, 0);
+      _exit(0);
   }
 }
 
 static void usage(void) {
   struct text text = {0, {0}};
-  add(&text, "usage: runner WEIGHTS_FILE [--arena-bytes N]");
+  add(&text, "usage: runner WEIGHTS_FILE [--arena-bytes N] [--alone]");
   die(EXIT_USAGE, &text);
 }
 
@@ -227,6 +262,7 @@ static void start(const char *weights_path, size_t arena_bytes) {
   const void *weights = map_weights(weights_path);
   int code = model->init(map_arena(arena_bytes), arena_bytes, weights, model->weights_bytes);
   struct text text = {0, {0}};
+  if (code == 0 && has_threads) code = model->start_threads(NULL, 0);
   if (code == 0) return;
   add(&text, model->error(code));
   add(&text, " (needed ");
@@ -241,7 +277,7 @@ static void make_room(void) {
   int32_t i;
   inputs = map((size_t)model->input_count * sizeof *inputs);
   step_ns = map((size_t)model->step_count * sizeof *step_ns);
-  request_room = 4;
+  request_room = 4 * PINNED_MOST;
   for (i = 0; i < model->input_count; i++) {
     size_t bytes = model->input_bytes(i);
     inputs[i] = map(bytes);
@@ -252,15 +288,23 @@ static void make_room(void) {
 
 int main(int argc, char **argv) {
   size_t arena_bytes = model->arena_bytes;
-  if (argc != 2 && argc != 4) usage();
-  if (argc == 4) {
-    if (strcmp(argv[2], "--arena-bytes") != 0) usage();
-    arena_bytes = parse_bytes(argv[3]);
+  int at;
+  if (argc < 2) usage();
+  has_threads = model->threads > 1;
+  for (at = 2; at < argc; at++) {
+    if (strcmp(argv[at], "--alone") == 0) {
+      has_threads = 0;
+    } else if (strcmp(argv[at], "--arena-bytes") == 0 && at + 1 < argc) {
+      arena_bytes = parse_bytes(argv[++at]);
+    } else {
+      usage();
+    }
   }
   watch_faults();
   start(argv[1], arena_bytes);
   make_room();
   while (next_frame()) {
   }
+  stop_threads();
   return 0;
 }

@@ -26,6 +26,10 @@ struct edgecc_model {
   void (*set_profile)(void (*profile)(void *user, int32_t step, int32_t phase));
   const char *(*step_name)(int32_t step);
   const char *(*error)(int code);
+  /* NULL for a model of one thread. `start_threads` returns a code that `error` explains. */
+  int32_t threads;
+  int (*start_threads)(const int32_t *cpus, int32_t cpu_count);
+  void (*stop_threads)(void);
 };
 extern const struct edgecc_model edgecc_model;
 
