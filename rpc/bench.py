@@ -12,8 +12,9 @@ from edgecc.errors import BoardError, BundleError
 from edgecc.rpc import golden, statistics
 from edgecc.rpc.board import Board
 from edgecc.rpc.deploy import Deployment, deploy
+from edgecc.rpc.fit import check_fit, runner_of
 from edgecc.rpc.icount import Counts, count_instructions
-from edgecc.rpc.probe import FEATURES, BoardInfo, probe
+from edgecc.rpc.probe import BoardInfo, probe
 from edgecc.rpc.report import Report, StepReport
 from edgecc.rpc.runner_client import MAX_COUNT, Hello, RunnerClient
 from edgecc.rpc.transport import Transport, open_transport
@@ -78,22 +79,11 @@ def prepare(transport: Transport, files: Mapping[str, bytes], manifest: Mapping[
             raise BundleError(f"has no {path}, so it cannot be run",
                               where=str(manifest.get("name")),
                               advice="compile it for a target that runs Linux")
-    info = probe(transport, manifest["target_info"]["architecture"], context.cache_dir)
-    check_features(info, manifest, transport.board.name)
+    elf = runner_of(files, manifest)
+    info = probe(transport, manifest["target_info"]["architecture"], context.cache_dir,
+                 elf.interpreter if elf else None)
+    check_fit(files, manifest, elf, info, transport.board.name)
     return info, deploy(transport, files["runner/runner"], files["weights.bin"])
-
-
-def check_features(info: BoardInfo, manifest: Mapping[str, Any], board: str) -> None:
-    """Raises BoardError for an instruction set that the bundle uses and the board lacks."""
-    testable = set(manifest["target_info"]["features"]) & FEATURES[info.architecture]
-    missing = sorted(testable - info.features)
-    if missing:
-        raise BoardError(
-            f"the board lacks {', '.join(missing)}, which bundle {manifest['name']!r} uses",
-            where=board, needed=" ".join(sorted(testable)),
-            available=" ".join(sorted(info.features)) or "none",
-            advice=f"compile for the board's own target instead of {manifest['target']!r}",
-        )
 
 
 @contextmanager

@@ -90,5 +90,6 @@ def _licences(prefix: str, source: Mapping[str, Any], objects: Objects, target: 
               config: CompileConfig) -> dict[str, bytes]:
     chain = target.toolchain if target.runner == "none" else chosen(target, config)
     parts, argv = sbom.linked_parts(chain.kind, chain.libc), list(chain.argv)
-    listed = sbom.sbom(prefix, source, objects.weights, parts, manifest.tool_versions(), argv)
+    listed = sbom.sbom(prefix, source, objects.weights, parts, manifest.tool_versions(), argv,
+                       dynamic=chain.libc.startswith("glibc"))
     return {"sbom.spdx.json": listed, **sbom.licence_files(parts)}

@@ -33,8 +33,8 @@ def licence_files(parts: list[str]) -> dict[str, bytes]:
 
 
 def sbom(name: str, model: Mapping[str, Any], weights: bytes, parts: list[str],
-         tools: Mapping[str, str], toolchain: list[str]) -> bytes:
-    """The SPDX document. No time of day and no random names: same inputs, same bytes."""
+         tools: Mapping[str, str], toolchain: list[str], dynamic: bool = False) -> bytes:
+    """The SPDX document; `dynamic`: the runner uses the C library of its board. No time of day and no random names: same inputs, same bytes."""
     packages = [_model(name, model, weights)] + [_part(part, tools) for part in parts]
     if "musl" not in parts and toolchain:
         packages.append(_package("system-c-library", f"of {toolchain[0]}", "NOASSERTION",
@@ -49,7 +49,7 @@ def sbom(name: str, model: Mapping[str, Any], weights: bytes, parts: list[str],
         "creationInfo": {"created": "1980-01-01T00:00:00Z",
                          "creators": [f"Tool: edgecc-{tools['edgecc']}"]},
         "packages": packages,
-        "relationships": _relationships(packages),
+        "relationships": _relationships(packages, dynamic),
     })
 
 
@@ -82,9 +82,10 @@ def _part(part: str, tools: Mapping[str, str]) -> dict[str, Any]:
     return _package(part, version, licence, holder)
 
 
-def _relationships(packages: list[dict[str, Any]]) -> list[dict[str, str]]:
+def _relationships(packages: list[dict[str, Any]], dynamic: bool) -> list[dict[str, str]]:
     root, *others = [package["SPDXID"] for package in packages]
     links = [("SPDXRef-DOCUMENT", "DESCRIBES", root)]
-    links += [(root, "STATIC_LINK", other) for other in others]
+    links += [(root, "DYNAMIC_LINK" if dynamic and "system-c-library" in other else "STATIC_LINK",
+               other) for other in others]
     return [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b}
             for a, kind, b in links]
