@@ -1,4 +1,4 @@
-"""Elementwise add, sub, mul and div of two tensors, int8 and float32."""
+"""Elementwise arithmetic of two tensors, int8 and float32."""
 
 from __future__ import annotations
 
@@ -26,20 +26,16 @@ from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Binary
 
 
-def accepts_int8(spec: Binary) -> str | None:
-    return "int8 division is not defined" if spec.kind == "div" else None
-
-
-def pack_int8(spec: Binary, constants: Mapping[str, Any]) -> np.ndarray:
-    """ratio, residual_ratio (0 for mul), three zero points, lo, hi."""
-    other = 0.0 if spec.kind == "mul" else constants["residual_ratio"]
+def pack_int8(spec: Any, constants: Mapping[str, Any]) -> np.ndarray:
+    """ratio, residual_ratio (0 for mul and div), three zero points, lo, hi."""
+    other = constants.get("residual_ratio", 0.0)
     limits = (constants["lo"], constants["hi"]) if spec.clamp else (-128, 127)
     zero_points = (constants[f"{n}_zero_point"] for n in ("a", "b", "output"))
     return header(np.float32(constants["ratio"]), np.float32(other),
                   *(int(v) for v in (*zero_points, *limits)))
 
 
-def pack_float(spec: Binary, constants: Mapping[str, Any]) -> np.ndarray:
+def pack_float(spec: Any, constants: Mapping[str, Any]) -> np.ndarray:
     if not spec.clamp:
         return nothing(spec, constants)
     return header(np.float32(constants["lo"]), np.float32(constants["hi"]))
@@ -91,7 +87,7 @@ def build_int8(spec: Binary, symbol: str, target: Any) -> Any:
     from edgecc.kernels import tir
 
     with _open(spec, symbol, weights=True) as k:
-        arithmetic = _Int8(k, spec, target)
+        arithmetic = Int8(k, spec, target)
         second = _second(k, spec)
 
         def compute(at: Any, other: Any, lanes: int) -> Any:
@@ -101,10 +97,10 @@ def build_int8(spec: Binary, symbol: str, target: Any) -> Any:
     return k.func
 
 
-class _Int8:
+class Int8:
     """The parameters in registers, and the operator on int8 vectors."""
 
-    def __init__(self, k: Any, spec: Binary, target: Any) -> None:
+    def __init__(self, k: Any, spec: Any, target: Any) -> None:
         from edgecc.kernels import tir
 
         self.spec, self.target = spec, target
@@ -116,7 +112,8 @@ class _Int8:
 
     def __call__(self, a: Any, b: Any, lanes: int) -> Any:
         left, right = widened(a, self.a, lanes), widened(b, self.b, lanes)
-        real = (self._product if self.spec.kind == "mul" else self._sum)(left, right, lanes)
+        form = {"mul": self._product, "div": self._quotient}.get(self.spec.kind, self._sum)
+        real = form(left, right, lanes)
         return to_int8(self.target, real, self.y, lanes, self.limits)
 
     def _product(self, left: Any, right: Any, lanes: int) -> Any:
@@ -129,11 +126,27 @@ class _Int8:
     def _sum(self, left: Any, right: Any, lanes: int) -> Any:
         mine = scaled(to_float(left, lanes), self.ratios[0], lanes)
         other = scaled(to_float(right, lanes), self.ratios[1], lanes)
-        return mine + other if self.spec.kind == "add" else mine - other
+        return FLOAT[self.spec.kind](mine, other)
+
+    def _quotient(self, left: Any, right: Any, lanes: int) -> Any:
+        mine = scaled(to_float(left, lanes), self.ratios[0], lanes)
+        return mine / to_float(right, lanes)
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    from edgecc.kernels import tir
+
+    return tir.T.min(a, b)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    from edgecc.kernels import tir
+
+    return tir.T.max(a, b)
 
 
 FLOAT = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b,
-         "div": lambda a, b: a / b}
+         "div": lambda a, b: a / b, "min": _smaller, "max": _larger}
 
 
 def build_float(spec: Binary, symbol: str, target: Any) -> Any:
@@ -152,7 +165,7 @@ def build_float(spec: Binary, symbol: str, target: Any) -> Any:
 
 
 KERNELS = (
-    KernelRecord("int8_binary_vector__generic", "binary", "int8", frozenset(), accepts_int8,
+    KernelRecord("int8_binary_vector__generic", "binary", "int8", frozenset(), accept_all,
                  lambda spec: 30 + 3.5 * spec.size, extent, pack_int8, build_int8, fast=True),
     KernelRecord("float32_binary_vector__generic", "binary", "float32", frozenset(), accept_all,
                  lambda spec: 20 + spec.size, extent, pack_float, build_float, fast=True),

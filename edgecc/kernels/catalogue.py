@@ -2,6 +2,7 @@
 
 from edgecc.kernels import (
     binary,
+    broadcast,
     conv2d_float,
     conv2d_int8,
     copy,
@@ -11,8 +12,11 @@ from edgecc.kernels import (
     fully_connected_float,
     fully_connected_int8,
     interpolate,
+    matmul,
+    normalize,
     pool2d,
     quantize,
+    reduce,
     softmax,
     table,
     take,
@@ -22,5 +26,5 @@ from edgecc.kernels import (
 
 MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
            fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy,
-           take, interpolate, fixed)
+           take, interpolate, fixed, broadcast, reduce, normalize, matmul)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgecc.schedule import layout as lay
-from edgecc.schedule.arranging import Arranging, Rule, operand_axes, row_major, with_tail_of
+from edgecc.schedule import math_layout
+from edgecc.schedule.arranging import Arranging, Rule, row_major, with_tail_of
 from edgecc.schedule.layout import Layout
 from edgecc.schedule.ops import (
     Affine,
-    Binary,
     Concat,
     Conv,
     Dense,
@@ -94,16 +94,10 @@ def _image_wish(graph: Graph, op: Op, name: str) -> Layout | None:
 
 
 def _tail_wish(graph: Graph, op: Op, name: str) -> Layout | None:
-    """Broadcast and softmax axes last."""
+    """Softmax axes last."""
     shape = graph.tensors[name].shape
     if isinstance(op, Softmax):
         return lay.with_tail(shape, (op.axis,))
-    if isinstance(op, Affine) and name == op.inputs[0]:
-        return lay.with_tail(shape, operand_axes(shape, operand_shape(op)))
-    if isinstance(op, Binary) and name == op.inputs[0]:
-        other = graph.tensors[op.inputs[1]]
-        if other.size != graph.tensors[name].size:
-            return lay.with_tail(shape, operand_axes(shape, other.shape))
     return None
 
 
@@ -159,30 +153,8 @@ def _softmax(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     return [name], work.layouts[name]
 
 
-def _binary(work: Arranging, op: Op) -> tuple[list[str], Layout]:
-    a, b = op.inputs
-    if work.tensors[a].size == work.tensors[b].size:
-        return [a, work.want(b, work.layouts[a])], work.layouts[a]
-    shape = work.shape(a)
-    axes = operand_axes(shape, work.shape(b))
-    a = with_tail_of(work, a, axes)
-    fine = lay.refine(work.layouts[a], shape)
-    assert fine is not None, "a tail order implies alignment"
-    atoms = [atom for axis in axes for atom in fine.axes[axis]]
-    order = [atoms.index(atom) for atom in fine.order if atom in atoms]
-    b = work.want(b, lay.make([fine.atoms[atom] for atom in atoms], order))
-    return [a, b], work.layouts[a]
-
-
 def operand_shape(op: Affine) -> tuple[int, ...]:
     return np.broadcast_shapes(op.scale.shape, op.shift.shape, op.divisor.shape)
-
-
-def _affine(work: Arranging, op: Op) -> tuple[list[str], Layout]:
-    assert isinstance(op, Affine)
-    axes = operand_axes(work.shape(op.inputs[0]), operand_shape(op))
-    name = with_tail_of(work, op.inputs[0], axes) if axes else op.inputs[0]
-    return [name], work.layouts[name]
 
 
 def _same(work: Arranging, op: Op) -> tuple[list[str], Layout]:
@@ -211,6 +183,6 @@ def _concat(work: Arranging, op: Op) -> tuple[list[str], Layout]:
 
 
 RULES: tuple[tuple[type | tuple[type, ...], Rule], ...] = (
-    (IMAGES, _image), (Dense, _dense), (Softmax, _softmax), (Binary, _binary), (Affine, _affine),
+    *math_layout.RULES, (IMAGES, _image), (Dense, _dense), (Softmax, _softmax),
     ((*ELEMENTWISE, Reshape), _same), (Transpose, _transpose), (Concat, _concat),
 )

@@ -9,12 +9,10 @@ import numpy as np
 
 from edgecc.kernels import spec as specs
 from edgecc.schedule import layout as lay
-from edgecc.schedule import numbers
-from edgecc.schedule.arrange import Arranged, operand_axes, operand_shape
+from edgecc.schedule import math_calls, numbers
+from edgecc.schedule.arrange import Arranged
 from edgecc.schedule.numbers import Call, quantization
 from edgecc.schedule.ops import (
-    Affine,
-    Binary,
     Conv,
     Dense,
     Dequantize,
@@ -31,7 +29,6 @@ from edgecc.schedule.ops import (
 
 LABELS = {(0, 2, 3, 1): "NHWC", (0, 2, 1): "NWC", (0, 1, 2, 3): "NCHW", (0, 1, 2): "NCW",
           (0, 1): "NC", (0,): "N"}
-BATCH_OF_SCALAR = 64
 
 
 def stored_shape(arranged: Arranged, name: str) -> tuple[tuple[int, ...], str]:
@@ -70,26 +67,6 @@ def _pad(arranged: Arranged, op: Pad) -> Call:
 def _softmax(arranged: Arranged, op: Softmax) -> Call:
     x = arranged.tensor(op.inputs[0])
     return numbers.softmax(x, arranged.tensor(op.output), x.shape[op.axis])
-
-
-def _binary(arranged: Arranged, op: Binary) -> Call:
-    a, b = (arranged.tensor(name) for name in op.inputs)
-    return numbers.binary(op, a, b, arranged.tensor(op.output))
-
-
-def _affine(arranged: Arranged, op: Affine) -> Call:
-    """Operands in storage order; one number is repeated over a short row."""
-    x = arranged.tensor(op.inputs[0])
-    wide = operand_shape(op)
-    axes = operand_axes(x.shape, wide)
-    order = lay.tail_order(arranged.layouts[x.name], x.shape, axes)
-    assert order is not None, "arrange keeps the operand's axes last"
-    if not axes:
-        row = max(d for d in range(1, BATCH_OF_SCALAR + 1) if x.size % d == 0)
-        order = np.zeros(row, np.int64)
-    scale, shift, divisor = (np.broadcast_to(v, wide).reshape(-1)[order].astype(np.float64)
-                             for v in (op.scale, op.shift, op.divisor))
-    return numbers.channel_affine(x.size, scale / divisor, shift / divisor, op.clamp)
 
 
 def _elementwise(arranged: Arranged, name: str, spec: specs.Spec, constants: dict) -> Call:
@@ -140,7 +117,7 @@ def call_of(arranged: Arranged, op: Op) -> Call:
 
 
 CALLS: dict[type[Op], Callable[[Arranged, Any], Call]] = {
-    Conv: _conv, Dense: _dense, Pool: _pool, Pad: _pad, Softmax: _softmax, Binary: _binary,
-    Affine: _affine, Unary: _unary, Lookup: _lookup, Quantize: _quantize,
-    Dequantize: _dequantize, Relayout: _relayout,
+    Conv: _conv, Dense: _dense, Pool: _pool, Pad: _pad, Softmax: _softmax,
+    Unary: _unary, Lookup: _lookup, Quantize: _quantize,
+    Dequantize: _dequantize, Relayout: _relayout, **math_calls.CALLS,
 }

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgecc.kernels import math_spec
 from edgecc.kernels import spec as specs
 from edgecc.schedule import layout as lay
 from edgecc.schedule.arrange import Arranged
@@ -176,6 +177,10 @@ def _in_place(spec: specs.Spec, views: list[View]) -> tuple[InPlace, ...]:
         return (InPlace(0, 0), InPlace(1, 0)) if apart or same else ()
     if isinstance(spec, specs.Binary) and not apart:
         return ()
-    if isinstance(spec, specs.Table | specs.Unary | specs.Binary):
+    if isinstance(spec, math_spec.Broadcast):
+        whole = [i for i, size in enumerate(spec.sizes) if size == spec.size]
+        return tuple(InPlace(i, 0) for i in whole) if apart else ()
+    if isinstance(spec, specs.Table | specs.Unary | specs.Binary | math_spec.Rowwise
+                  | math_spec.Normalize):
         return (InPlace(0, 0),)
     return ()

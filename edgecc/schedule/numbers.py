@@ -14,7 +14,7 @@ import numpy as np
 
 from edgecc.kernels import spec as specs
 from edgecc.kernels.reference import softmax_table
-from edgecc.schedule.ops import Binary, Constant, Conv, Dense, Pool, Tensor
+from edgecc.schedule.ops import Constant, Conv, Dense, Pool, Tensor
 from edgecc.schedule.program import Quantization
 from edgecc.schedule.rounding import integer_bias, product_scale, requantize_scale
 
@@ -44,7 +44,8 @@ def image(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
     return shape[0], shape[2], shape[3], shape[1]
 
 
-def _limits(clamp, dtype: str) -> dict[str, Any]:
+def limits(clamp, dtype: str) -> dict[str, Any]:
+    """lo and hi, from a clamp or as wide as the dtype."""
     if dtype == "int8":
         lo, hi = clamp or FULL
         return {"lo": int(lo), "hi": int(hi)}
@@ -56,11 +57,11 @@ def weighted(op: Conv | Dense, x: Tensor, y: Tensor, residual: Tensor | None,
              weights: np.ndarray) -> dict[str, Any]:
     """Constants of a convolution or matrix product; `weights` are already in kernel order."""
     count = weights.shape[0]
-    limits = _limits(op.clamp, y.dtype)
+    clamp = limits(op.clamp, y.dtype)
     if y.dtype == "float32":
         bias = np.zeros(count) if op.bias is None else op.bias.real
         return {"weights": np.ascontiguousarray(weights, np.float32),
-                "bias": np.array(np.broadcast_to(bias, count), np.float32), **limits}
+                "bias": np.array(np.broadcast_to(bias, count), np.float32), **clamp}
     zx, zy = quantization(x), quantization(y)
     inner = op.inner.quantization if op.inner else zy
     product = product_scale(zx.scale, op.weights.scale)
@@ -68,7 +69,7 @@ def weighted(op: Conv | Dense, x: Tensor, y: Tensor, residual: Tensor | None,
     constants = {"weights": np.ascontiguousarray(weights, np.int8),
                  "bias": integer_bias(op.bias, product, count),
                  "scale": np.array(np.broadcast_to(scale, count), np.float32),
-                 "input_zero_point": zx.zero_point, "output_zero_point": zy.zero_point, **limits}
+                 "input_zero_point": zx.zero_point, "output_zero_point": zy.zero_point, **clamp}
     if residual is not None:
         constants |= _residual(op, zy, quantization(residual))
     return constants
@@ -143,42 +144,12 @@ def softmax(x: Tensor, y: Tensor, n: int) -> Call:
     return Call(spec, constants, ((rows, n),), (rows, n))
 
 
-def binary(op: Binary, a: Tensor, b: Tensor, y: Tensor) -> Call:
-    kinds = {a.size: "same", 1: "scalar"} if a.size != 1 else {1: "same"}
-    broadcast = kinds.get(b.size, "channel")
-    spec = specs.Binary(y.dtype, op.function, a.size, broadcast,  # type: ignore[arg-type]
-                        b.size if broadcast == "channel" else 1, op.clamp is not None)
-    constants = _limits(op.clamp, y.dtype)
-    if y.dtype == "int8":
-        za, zb, zy = quantization(a), quantization(b), quantization(y)
-        ratios: dict[str, Any]
-        if op.function == "mul":
-            ratios = {"ratio": requantize_scale(za.scale, np.float32(zb.scale), zy.scale)}
-        else:
-            ratios = {"ratio": np.float32(za.scale) / np.float32(zy.scale),
-                      "residual_ratio": np.float32(zb.scale) / np.float32(zy.scale)}
-        constants |= {**ratios, "a_zero_point": za.zero_point, "b_zero_point": zb.zero_point,
-                      "output_zero_point": zy.zero_point}
-    return Call(spec, constants, ((a.size,), (b.size,)), (a.size,))
-
-
-def channel_affine(size: int, scale: np.ndarray, shift: np.ndarray, clamp) -> Call:
-    """x * scale + shift over the last `len(scale)` elements: a depthwise 1x1 convolution."""
-    c = len(scale)
-    spec = specs.Conv2d("float32", 1, 1, size // c, c, c, 1, 1, groups=c,
-                        clamp=clamp is not None)
-    constants = {"weights": scale.astype(np.float32).reshape(c, 1, 1, 1),
-                 "bias": shift.astype(np.float32), **_limits(clamp, "float32")}
-    shape = (1, 1, size // c, c)
-    return Call(spec, constants, (shape,), shape)
-
-
 def zero_pad(x: Tensor, y: Tensor, pads: tuple[int, int, int, int]) -> Call:
     """Zeros around an image: a depthwise 1x1 convolution by one."""
     n, h, w, c = image(x.shape)
     spec = specs.Conv2d(y.dtype, n, h, w, c, c, 1, 1, pads=pads, groups=c)  # type: ignore
     ones = np.ones((c, 1, 1, 1), y.dtype)
-    constants: dict[str, Any] = {"weights": ones, **_limits(None, y.dtype)}
+    constants: dict[str, Any] = {"weights": ones, **limits(None, y.dtype)}
     if y.dtype == "int8":
         zero = quantization(x).zero_point
         constants |= {"bias": np.zeros(c, np.int32), "scale": np.ones(c, np.float32),

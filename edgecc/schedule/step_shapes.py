@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from edgecc.kernels import movement_spec as moving
 from edgecc.kernels import spec as specs
+from edgecc.kernels.functions import PARAMETERS
+from edgecc.kernels.math_spec import Broadcast
+from edgecc.schedule import math_shapes
 
 Views = list[tuple[str, tuple[int, ...]]]
 Expected = dict[str, tuple[str, tuple[int, ...]]]
@@ -13,6 +16,8 @@ REAL: tuple[str, tuple[int, ...]] = ("float32", ())
 
 def expected_views(spec: specs.Spec) -> tuple[Views, Views]:
     """(dtype, shape) of the inputs and outputs; one number where only the size matters."""
+    if (found := math_shapes.views(spec)) is not None:
+        return found
     if isinstance(spec, specs.Conv2d):
         out = (spec.n, spec.oh, spec.ow, spec.k)
         return _with_residual(spec, (spec.n, spec.h, spec.w, spec.c), out)
@@ -68,7 +73,7 @@ def expected_constants(spec: specs.Spec) -> Expected:
         return {"input_scale": REAL, "output_scale": REAL, "inverse_output_scale": REAL,
                 "output_zero_point": VALUE, "table": ("int32", (256,))} if (
                     spec.dtype == "int8") else {}
-    if isinstance(spec, specs.Binary):
+    if isinstance(spec, specs.Binary | Broadcast):
         return _binary(spec)
     if isinstance(spec, specs.Table):
         return {"table": ("int8", (256,))}
@@ -77,9 +82,8 @@ def expected_constants(spec: specs.Spec) -> Expected:
     if isinstance(spec, moving.Take | moving.Interpolate | moving.Fixed):
         return _moved(spec)
     if isinstance(spec, specs.Unary):
-        names = {"clip": ("lo", "hi"), "leaky_relu": ("alpha",), "hard_sigmoid": ("alpha", "beta")}
-        return dict.fromkeys(names.get(spec.kind, ()), REAL)
-    return {}
+        return dict.fromkeys(PARAMETERS.get(spec.kind, ()), REAL)
+    return math_shapes.constants(spec)
 
 
 def _weighted(spec, weights: tuple[int, ...], count: int) -> Expected:
@@ -95,12 +99,12 @@ def _weighted(spec, weights: tuple[int, ...], count: int) -> Expected:
     return found
 
 
-def _binary(spec: specs.Binary) -> Expected:
+def _binary(spec: specs.Binary | Broadcast) -> Expected:
     if spec.dtype == "float32":
         return {"lo": REAL, "hi": REAL}
     found = {"ratio": REAL, "a_zero_point": VALUE, "b_zero_point": VALUE,
              "output_zero_point": VALUE, "lo": VALUE, "hi": VALUE}
-    return found if spec.kind == "mul" else {**found, "residual_ratio": REAL}
+    return found if spec.kind in ("mul", "div") else {**found, "residual_ratio": REAL}
 
 
 def _moved(spec) -> Expected:

@@ -16,7 +16,8 @@ from edgecc.schedule.interpret import from_port, interpret, to_port
 from edgecc.targets.null import NULL
 
 OPS = ("conv2d", "fully_connected", "pool2d", "softmax", "binary", "table", "unary", "quantize",
-       "dequantize", "transpose")
+       "dequantize", "transpose", "broadcast", "rowwise", "reduce", "arg_reduce", "normalize",
+       "matmul")
 
 
 def plain_record(op, dtype, **changes):

@@ -1,0 +1,220 @@
+"""Products of two computed matrices, in blocks of rows of a and vectors of columns of b.
+
+A b whose columns are not adjacent (a transposed one) is first turned around in scratch, once per
+matrix and call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels.elementwise import (
+    across,
+    bounded,
+    header,
+    nothing,
+    scaled,
+    to_float,
+    to_int8,
+    vector_bytes,
+    word,
+)
+from edgecc.kernels.math_spec import MatMul
+from edgecc.kernels.registry import KernelRecord
+
+ROWS = 4
+
+
+def blocks(spec: MatMul) -> int:
+    return -(-spec.m // ROWS)
+
+
+def extent(spec: MatMul) -> int:
+    """Blocks of rows of every matrix."""
+    return spec.batches * blocks(spec)
+
+
+def turned(spec: MatMul) -> bool:
+    """Whether b has to be turned around."""
+    return spec.b_strides[-1] != 1 and spec.n > 1
+
+
+def scratch_bytes(spec: MatMul) -> int:
+    return spec.k * spec.n * (1 if spec.dtype == "int8" else 4) if turned(spec) else 0
+
+
+def pack_int8(spec: MatMul, constants: Mapping[str, Any]) -> np.ndarray:
+    """scale, three zero points, lo, hi."""
+    limits = (constants["lo"], constants["hi"]) if spec.clamp else (-128, 127)
+    zeros = (constants[f"{name}_zero_point"] for name in ("a", "b", "output"))
+    return header(np.float32(constants["scale"]), *(int(v) for v in (*zeros, *limits)))
+
+
+def pack_float(spec: MatMul, constants: Mapping[str, Any]) -> np.ndarray:
+    if not spec.clamp:
+        return nothing(spec, constants)
+    return header(np.float32(constants["lo"]), np.float32(constants["hi"]))
+
+
+def build(spec: MatMul, symbol: str, target: Any) -> Any:
+    from edgecc.kernels import tir
+
+    words = spec.k * spec.n if turned(spec) else 0
+    weights = spec.dtype == "int8" or spec.clamp
+    with tir.kernel(symbol, inputs=[(spec.dtype, spec.a_size), (spec.dtype, spec.b_size)],
+                    outputs=[(spec.dtype, spec.batches * spec.m * spec.n)], weights=weights,
+                    scratch=(spec.dtype, words) if words else None) as k:
+        form = (_Int8 if spec.dtype == "int8" else _Float)(k, spec, target)
+        with tir.loop(k.begin, k.end) as line:
+            _block(form, line)
+    return k.func
+
+
+def _block(form: _Product, line: Any) -> None:
+    """One block of rows; a new matrix b is turned around first."""
+    from edgecc.kernels import tir
+
+    spec, count = form.spec, blocks(form.spec)
+    matrix, block = tir.let(line // count), tir.let(line % count)
+    a, b = (tir.let(_start(spec, strides, matrix)) for strides in (spec.a_strides, spec.b_strides))
+    if turned(spec):
+        with tir.when(tir.T.Or(line == form.k.begin, block == 0)):
+            _turn(form, b)
+    out = tir.let(matrix * (spec.m * spec.n) + block * (ROWS * spec.n))
+    a = tir.let(a + block * (ROWS * spec.a_strides[-2]))
+    whole, rest = divmod(spec.m, ROWS)
+    if whole:
+        with tir.when(block < whole):
+            form.rows(a, b, out, ROWS)
+    if rest:
+        with tir.when(block == whole):
+            form.rows(a, b, out, rest)
+
+
+def _start(spec: MatMul, strides: tuple[int, ...], matrix: Any) -> Any:
+    """Element offset of a matrix of the batch."""
+    from edgecc.kernels import tir
+
+    start, step = tir.T.int32(0), 1
+    for size, stride in reversed(list(zip(spec.batch, strides[:-2], strict=True))):
+        if stride:
+            start = start + matrix // step % size * stride
+        step *= size
+    return start
+
+
+def _turn(form: _Product, b: Any) -> None:
+    """scratch (k, n) of b."""
+    from edgecc.kernels import tir
+
+    spec = form.spec
+    down, across_ = spec.b_strides[-2:]
+    with tir.loop(0, spec.k) as i, tir.loop(0, spec.n) as j:
+        value = tir.load(form.k.inputs[1], b + i * down + j * across_)
+        tir.store(form.k.scratch, i * spec.n + j, value)
+
+
+class _Product:
+    """The sums of a block, in registers of `kind`; subclasses say what is summed and stored."""
+
+    kind = "float32"
+
+    def __init__(self, k: Any, spec: MatMul, target: Any) -> None:
+        self.k, self.spec, self.target = k, spec, target
+        self.lanes = vector_bytes(target) // 2  # two registers of sums a row
+
+    def _b(self, b: Any, i: Any, at: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        if turned(self.spec):
+            return tir.load(self.k.scratch, i * self.spec.n + at, lanes)
+        return tir.load(self.k.inputs[1], b + i * self.spec.b_strides[-2] + at, lanes)
+
+    def rows(self, a: Any, b: Any, out: Any, count: int) -> None:
+        """`count` rows from a on, for all columns."""
+        from edgecc.kernels import tir
+
+        spec = self.spec
+        down, along = spec.a_strides[-2:]
+
+        def chunk(at: Any, lanes: int) -> None:
+            sums = [tir.local(lanes, self.kind) for _ in range(count)]
+            for each in sums:
+                tir.store(each, 0, tir.splat(tir.T.cast(0, self.kind), lanes), lanes)
+            with tir.loop(0, spec.k) as i:
+                right = tir.let(self.right(self._b(b, i, at, lanes), lanes))
+                for row, each in enumerate(sums):
+                    left = tir.load(self.k.inputs[0], a + row * down + i * along)
+                    product = self.product(left, right, lanes)
+                    tir.store(each, 0, tir.load(each, 0, lanes) + product, lanes)
+            for row, each in enumerate(sums):
+                y = self.finished(tir.load(each, 0, lanes), lanes)
+                tir.store(self.k.outputs[0], out + row * spec.n + at, y, lanes)
+
+        across(spec.n, self.lanes, chunk)
+
+    def right(self, value: Any, lanes: int) -> Any:
+        return value
+
+    def product(self, left: Any, right: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        return tir.splat(left, lanes) * right
+
+    def finished(self, total: Any, lanes: int) -> Any:
+        return total
+
+
+class _Float(_Product):
+    def __init__(self, k: Any, spec: MatMul, target: Any) -> None:
+        super().__init__(k, spec, target)
+        self.limits = [word(k, i, "float32") for i in range(2)] if spec.clamp else []
+
+    def finished(self, total: Any, lanes: int) -> Any:
+        return bounded(total, *self.limits, lanes) if self.limits else total
+
+
+class _Int8(_Product):
+    kind = "int32"
+
+    def __init__(self, k: Any, spec: MatMul, target: Any) -> None:
+        from edgecc.kernels import tir
+
+        super().__init__(k, spec, target)
+        self.scale = word(k, 0, "float32")
+        self.za, self.zb, self.zy = (tir.let(tir.T.cast(word(k, i, "int32"), "int16"))
+                                     for i in (1, 2, 3))
+        self.limits = tuple(tir.let(tir.T.cast(word(k, i, "int32"), "int8")) for i in (4, 5))
+
+    def right(self, value: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        return tir.T.cast(value, tir.vector("int16", lanes)) - tir.splat(self.zb, lanes)
+
+    def product(self, left: Any, right: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        wide = tir.vector("int32", lanes)
+        centred = tir.splat(tir.T.cast(left, "int16") - self.za, lanes)
+        return tir.T.cast(centred, wide) * tir.T.cast(right, wide)
+
+    def finished(self, total: Any, lanes: int) -> Any:
+        real = scaled(to_float(total, lanes), self.scale, lanes)
+        return to_int8(self.target, real, self.zy, lanes,
+                       self.limits if self.spec.clamp else None)
+
+
+def _cost(spec: MatMul) -> float:
+    return 60 + 0.4 * spec.macs + (4.0 * spec.k * spec.n * spec.batches if turned(spec) else 0)
+
+
+KERNELS = (
+    KernelRecord("int8_matmul_4x8__generic", "matmul", "int8", frozenset(), lambda spec: None,
+                 _cost, extent, pack_int8, build, scratch_bytes=scratch_bytes, fast=True),
+    KernelRecord("float32_matmul_4x8__generic", "matmul", "float32", frozenset(),
+                 lambda spec: None, _cost, extent, pack_float, build, scratch_bytes=scratch_bytes,
+                 fast=True),
+)
