@@ -135,6 +135,9 @@ def lowered(program: Program, objects: Objects) -> str:
     text = f"{sum(not step.why_not_fast for step in kernels)} of {len(kernels)} steps fast"
     if slow:
         text += f" · plain: {', '.join(sorted(slow))}"
+    if objects.threads > 1:
+        shared = sum(step.threads > 1 for step in kernels)
+        text += f" · {shared} shared by {objects.threads} threads"
     return counted(len(objects.code), "kernel") + " · " + text
 
 
@@ -150,7 +153,9 @@ def objects_text(objects: Objects) -> str:
 
 def linked(manifest: Mapping[str, Any]) -> str:
     kilobytes = [(name, manifest[f"{name}_bytes"] / 1000) for name in ("runner", "code", "weights")]
-    return " · ".join(f"{name} {size:,.1f} KB" for name, size in kilobytes)
+    sizes = " · ".join(f"{name} {size:,.1f} KB" for name, size in kilobytes)
+    note = manifest["threads"]["note"]
+    return sizes if note is None else f"{sizes} · {note}"
 
 
 def manifest_text(bundle: Any) -> str:

@@ -40,6 +40,7 @@ def build(
         "config": config_record(config),
         **sizes(plan, objects, files, code_bytes),
         "macs": sum(step.macs for step in entry.steps if isinstance(step, Kernel)),
+        "threads": threads(config, target),
         "memory": memory(plan, objects, target),
         "inputs": [port(p, plan) for p in entry.inputs],
         "outputs": [port(p, plan) for p in entry.outputs],
@@ -98,6 +99,15 @@ def config_record(config: CompileConfig) -> dict[str, Any]:
     record["preprocessing"] = None if how is None else how.to_json()
     del record["check"]
     return record
+
+
+def threads(config: CompileConfig, target: Target) -> dict[str, Any]:
+    """How many threads the arena has room for; None or a remark that a reader should see."""
+    note = None
+    if config.threads > target.cores:
+        note = (f"{config.threads} threads take turns on the {target.cores} "
+                f"core{'' if target.cores == 1 else 's'} that {target.name} is described with")
+    return {"count": config.threads, "cores": target.cores, "note": note}
 
 
 def memory(plan: MemoryPlan, objects: Objects, target: Target) -> dict[str, Any]:
@@ -159,6 +169,7 @@ def step_record(step: Step, symbol: str, objects: Objects) -> dict[str, Any]:
         "layout": step.outputs[0].layout or "flat",
         "why_not_fast": None,
         "scratch_bytes": getattr(step, "scratch_bytes", 0),
+        "threads": getattr(step, "threads", 1),
         "weights_bytes": objects.weight_offsets.get(step.name, (0, 0))[1],
         "inputs": [view.buffer for view in step.inputs],
         "outputs": [view.buffer for view in step.outputs],

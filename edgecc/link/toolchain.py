@@ -82,7 +82,8 @@ class Driver:
                    threads: bool = False) -> bytes:
         """A program that keeps no names but the functions `symbols`: static unless `dynamic`."""
         with_threads = ["-pthread"] if threads else []
-        argv = [*self.argv, *self.link_flags, *LINK, *self._static(), *with_threads, *sorted(objects), "-o", "made"]
+        argv = [*self.argv, *self.link_flags, *LINK, *self._static(), *with_threads,
+                *sorted(objects), "-o", "made"]
         named = self._make(objects, [word for word in argv if word != "-s"])
         return keep_symbols(named, symbols) if form_of(named) else self._make(objects, argv)
 

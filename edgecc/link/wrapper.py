@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from pprint import pformat
 
+from edgecc.lower import parallel
 from edgecc.lower.api_facts import Facts
 from edgecc.lower.runner_glue import runtime_text
 
@@ -19,6 +20,8 @@ def wrapper(facts: Facts, weights: bytes) -> str:
         "WEIGHTS_CRC32": zlib.crc32(weights),
         "INPUT_COUNT": len(facts.inputs),
         "OUTPUT_COUNT": len(facts.outputs),
+        "THREADS": facts.threads,
+        "POOL_BYTES": dict(parallel.sizes(facts)).get("POOL_BYTES", 0),
         "PREPROCESSING": _pictures(facts),
     }
     text = runtime_text("wrapper.py.in")

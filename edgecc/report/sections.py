@@ -65,6 +65,11 @@ def _short(count: int) -> str:
     return str(count)
 
 
+def _for_threads(manifest: Values) -> str:
+    count = (manifest.get("threads") or {}).get("count", 1)
+    return f", for {count} threads" if count > 1 else ""
+
+
 def memory(manifest: Values) -> Markup:
     """The map, and every placement on demand."""
     drawn = blocks(manifest)
@@ -74,7 +79,8 @@ def memory(manifest: Values) -> Markup:
     details = manifest.get("memory") or {}
     if "activation_bytes" in details:
         about += (f" Activations need {details['activation_bytes']:,} B of it, the largest "
-                  f"scratch {details['scratch_bytes']:,} B. Placed {details['method']}.")
+                  f"scratch {details['scratch_bytes']:,} B{_for_threads(manifest)}. "
+                  f"Placed {details['method']}.")
     if not drawn:
         return section("Memory", paragraph(about))
     rows = [[b.name, b.kind, b.start, b.end - b.start, f"[{b.first}, {b.last})"] for b in drawn]

@@ -28,7 +28,7 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
         graph = remove_dead_channels(fuse(graph))
     arranged = arrange(graph)
     program = emit(arranged, target, config.name or identifier(graph.name, "model"))
-    program = spread(program, config.threads)
+    program = spread(program, config.threads, target)
     program = declare(program, config.preprocessing)
     context.progress("schedule", summary(program))
     return program

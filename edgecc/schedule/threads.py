@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from edgecc.errors import ConfigError
 from edgecc.kernels import registry
 from edgecc.schedule.program import Kernel, Program, Step
+from edgecc.targets.target import Target
 
 SMALL_STEP = 20_000  # estimated instructions: some five microseconds of one core
 LINE_BYTES = 64  # a cache line: two threads never write to the same one
@@ -25,10 +27,16 @@ def shared_scratch(each_bytes: int, threads: int) -> int:
     return scratch_stride(each_bytes) * (threads - 1) + each_bytes
 
 
-def spread(program: Program, threads: int) -> Program:
-    """The program with every step that is worth it shared by `threads` threads."""
+def spread(program: Program, threads: int, target: Target) -> Program:
+    """The program with every step that is worth it shared by `threads` threads.
+
+    Raises ConfigError where the target has no threads.
+    """
     if threads == 1:
         return program
+    if target.runner != "linux":
+        raise ConfigError(f"threads={threads} is not implemented without Linux",
+                          where=f"target {target.name}", advice="compile with threads=1")
     entries = tuple(replace(entry, steps=tuple(_spread(step, threads) for step in entry.steps))
                     for entry in program.entries)
     return replace(program, entries=entries)
