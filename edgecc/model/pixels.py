@@ -157,8 +157,8 @@ def _compute(graph: ir.Graph, pixels: ir.Value, real: ir.Value, affine: Affine) 
 
 def _insert(graph: ir.Graph, value: ir.Value, steps: list[tuple[str, np.ndarray]]) -> None:
     """Operators with a constant each between a value and its readers."""
-    readers, current = list(value.uses()), value
-    after = value.producer()
+    readers, current, after = list(value.uses()), value, value.producer()
+    assert after is not None and value.shape is not None, "made by _split_input"
     for op, number in steps:
         other = initializer(graph, f"{value.name}_{op.lower()}", number)
         node = ir.node(op, [current, other], name=f"{value.name}_{op.lower()}ed")
