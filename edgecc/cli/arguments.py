@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from edgecc.cli import preprocessing
+from edgecc.cli import preprocessing, project, toolchains
 from edgecc.cli.console import Console
 from edgecc.config import IMPLEMENTED, CompileConfig
 from edgecc.context import Context
@@ -25,7 +24,7 @@ def add_compile_options(command: argparse.ArgumentParser) -> None:
     add("--threads", type=int, default=1, help="threads of the program (default 1)")
     add("--io", default="auto", help="type of inputs and outputs: " + choices("io"))
     add("--observer", default="minmax", help="range estimator: " + choices("observer"))
-    add("--toolchain", metavar="COMMAND", help='compiler driver, e.g. "aarch64-linux-gnu-gcc"')
+    toolchains.add(command)
     add("--check", default="structure", help=choices("check"))
     add("--seed", type=int, default=0, help="seed of everything random (default 0)")
     add("--dump", type=Path, metavar="DIR", help="write every value's text form here")
@@ -49,7 +48,8 @@ def add_board_options(command: argparse.ArgumentParser) -> None:
 
 def add_boards_file(command: argparse.ArgumentParser) -> None:
     command.add_argument("--boards-file", type=Path, metavar="TOML",
-                         help="instead of ./boards.toml and ~/.config/edgecc/boards.toml")
+                         help="instead of ./boards.toml and ~/.config/edgecc/boards.toml, or of "
+                         "edgecc.toml's")
 
 
 def config(args: argparse.Namespace, *, target: str, quantization: str) -> CompileConfig:
@@ -58,7 +58,7 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
         target=target, optimization=f"O{args.optimization}", fusion=args.fusion,
         quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
         observer=args.observer, check=args.check, shapes=shapes(args.shape),
-        toolchain=toolchain(args.toolchain), name=getattr(args, "name", None),
+        name=getattr(args, "name", None), **toolchains.fields(args, project.read().toolchain),
         preprocessing=preprocessing.declared(args), keep_float=getattr(args, "keep_float", False),
     )
 
@@ -66,6 +66,15 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
 def context(args: argparse.Namespace, console: Console) -> Context:
     return Context(seed=getattr(args, "seed", 0), dump_dir=getattr(args, "dump", None),
                    progress=console.progress)
+
+
+def target(args: argparse.Namespace) -> str:
+    """The target that is named, or the project's. Raises ConfigError for none."""
+    name = args.target or project.read().target
+    if name is None:
+        raise ConfigError("--target is missing", advice="`edgecc targets` lists them; edgecc.toml "
+                          "may hold target = \"...\"")
+    return name
 
 
 def shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -92,25 +101,13 @@ def named(text: str, option: str) -> tuple[str, str]:
     return name, value
 
 
-def toolchain(text: str | None) -> tuple[str, ...] | None:
-    """An argv; never given to a shell. None and "zig" are the built-in toolchain."""
-    if text is None or text == "zig":
-        return None
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise ConfigError(f"--toolchain {text!r}: {error}") from error
-    if not words:
-        raise ConfigError("--toolchain is empty", advice="name a compiler, or leave it out")
-    return words
-
-
 def board_files(args: argparse.Namespace) -> list[Path]:
     """The project's file, then the user's. Raises ConfigError for a named file that is absent."""
-    if args.boards_file is not None:
-        if not args.boards_file.is_file():
-            raise ConfigError("no such file", where=str(args.boards_file))
-        return [args.boards_file]
+    named = args.boards_file or project.read().boards
+    if named is not None:
+        if not named.is_file():
+            raise ConfigError("no such file", where=str(named))
+        return [named]
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return [Path("boards.toml"), Path(home) / "edgecc" / "boards.toml"]
 

@@ -15,7 +15,7 @@ from edgecc.config import IMPLEMENTED
 def add(commands: Any) -> argparse.ArgumentParser:
     command = commands.add_parser("compile", help="compile a model into a bundle")
     command.add_argument("model", metavar="MODEL", help="an ONNX file")
-    command.add_argument("--target", required=True, help="a name from `edgecc targets`")
+    command.add_argument("--target", help="a name from `edgecc targets` (default: edgecc.toml's)")
     command.add_argument("--quantize", default="none",
                          help=", ".join(IMPLEMENTED["quantization"]) + " (default none)")
     command.add_argument("--calibrate", metavar="DATA",
@@ -33,8 +33,10 @@ def add(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace, console: Console) -> int:
     from edgecc import pipeline
 
-    config = arguments.config(args, target=args.target, quantization=args.quantize)
+    config = arguments.config(args, target=arguments.target(args), quantization=args.quantize)
     arguments.check_output(args.output)
+    for note in args.notes:
+        console.line(note)
     console.working("load")
     bundle = pipeline.compile(args.model, config=config, calibration=args.calibrate,
                               context=arguments.context(args, console))
