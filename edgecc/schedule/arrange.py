@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgecc.schedule import layout as lay
-from edgecc.schedule import math_layout
+from edgecc.schedule import math_layout, movement_layout
 from edgecc.schedule.arranging import Arranging, Rule, row_major, with_tail_of
 from edgecc.schedule.layout import Layout
+from edgecc.schedule.moves import Interpolate, Take
 from edgecc.schedule.ops import (
     Affine,
     Concat,
@@ -25,7 +26,6 @@ from edgecc.schedule.ops import (
     Graph,
     Lookup,
     Op,
-    Pad,
     Pool,
     Quantize,
     Relayout,
@@ -36,7 +36,7 @@ from edgecc.schedule.ops import (
     Unary,
 )
 
-IMAGES = (Conv, Pool, Pad)
+IMAGES = (Conv, Pool)
 ELEMENTWISE = (Unary, Lookup, Quantize, Dequantize)
 
 
@@ -118,7 +118,7 @@ def _demand(graph: Graph, name: str, wish: Wish, seen: set[str]) -> Layout | Non
         found = _demand(graph, op.output, wish, seen)
         if found is not None and isinstance(op, Transpose):
             found = lay.transposed(found, out.shape, np.argsort(op.permutation).tolist())
-        elif found is not None and isinstance(op, Concat):
+        elif found is not None and isinstance(op, Concat | Take | Interpolate):
             order = lay.axis_order(found, out.shape)
             found = None if order is None else lay.make(shape, order)
         elif out.size != graph.tensors[name].size:
@@ -171,18 +171,7 @@ def _transpose(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     return [name], out
 
 
-def _concat(work: Arranging, op: Op) -> tuple[list[str], Layout]:
-    assert isinstance(op, Concat)
-    found = [lay.axis_order(work.layouts[n], work.shape(n)) for n in op.inputs]
-    rank = len(work.shape(op.output))
-    order = next((o for o in found if o is not None), tuple(range(rank)))
-    if any(work.shape(op.output)[i] != 1 for i in order[:order.index(op.axis)]):
-        order = (op.axis, *(i for i in order if i != op.axis))  # parts are contiguous then
-    names = [work.want(n, lay.make(work.shape(n), order)) for n in op.inputs]
-    return names, lay.make(work.shape(op.output), order)
-
-
 RULES: tuple[tuple[type | tuple[type, ...], Rule], ...] = (
     *math_layout.RULES, (IMAGES, _image), (Dense, _dense), (Softmax, _softmax),
-    ((*ELEMENTWISE, Reshape), _same), (Transpose, _transpose), (Concat, _concat),
+    ((*ELEMENTWISE, Reshape), _same), (Transpose, _transpose), *movement_layout.RULES,
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from edgecc.schedule import layout as lay
 from edgecc.schedule.layout import Layout
+from edgecc.schedule.moves import Fixed
 from edgecc.schedule.ops import Graph, Op, Relayout, Tensor
 
 
@@ -29,13 +30,14 @@ class Arranging:
             return name
         if (name, layout) in self.converted:
             return self.converted[name, layout]
-        source = name
+        source, producer = name, self.graph.producers.get(name)
         if lay.conversion(self.layouts[name], layout) is None:
             source = self.want(name, row_major(self.shape(name)))
         made = f"{name}.layout{len(self.converted)}"
         self.tensors[made] = replace(self.tensors[name], name=made)
         self.layouts[made] = layout
-        self.ops.append(Relayout(f"{name}_transpose", (source,), made))
+        self.ops.append(replace(producer, output=made) if isinstance(producer, Fixed) else
+                        Relayout(f"{name}_transpose", (source,), made))
         self.converted[name, layout] = made
         return made
 

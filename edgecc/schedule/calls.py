@@ -9,7 +9,7 @@ import numpy as np
 
 from edgecc.kernels import spec as specs
 from edgecc.schedule import layout as lay
-from edgecc.schedule import math_calls, numbers
+from edgecc.schedule import math_calls, movement_calls, numbers
 from edgecc.schedule.arrange import Arranged
 from edgecc.schedule.numbers import Call, quantization
 from edgecc.schedule.ops import (
@@ -18,7 +18,6 @@ from edgecc.schedule.ops import (
     Dequantize,
     Lookup,
     Op,
-    Pad,
     Pool,
     Quantize,
     Relayout,
@@ -58,10 +57,6 @@ def _dense(arranged: Arranged, op: Dense) -> Call:
 
 def _pool(arranged: Arranged, op: Pool) -> Call:
     return numbers.pool(op, arranged.tensor(op.inputs[0]), arranged.tensor(op.output))
-
-
-def _pad(arranged: Arranged, op: Pad) -> Call:
-    return numbers.zero_pad(arranged.tensor(op.inputs[0]), arranged.tensor(op.output), op.pads)
 
 
 def _softmax(arranged: Arranged, op: Softmax) -> Call:
@@ -117,7 +112,8 @@ def call_of(arranged: Arranged, op: Op) -> Call:
 
 
 CALLS: dict[type[Op], Callable[[Arranged, Any], Call]] = {
-    Conv: _conv, Dense: _dense, Pool: _pool, Pad: _pad, Softmax: _softmax,
+    Conv: _conv, Dense: _dense, Pool: _pool, Softmax: _softmax,
     Unary: _unary, Lookup: _lookup, Quantize: _quantize,
     Dequantize: _dequantize, Relayout: _relayout, **math_calls.CALLS,
+    **movement_calls.CALLS,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgecc.kernels import math_spec
@@ -32,6 +32,7 @@ from edgecc.schedule.program import (
     View,
 )
 from edgecc.schedule.selection import select_kernel
+from edgecc.schedule.storage import Window, reshaped
 
 
 @dataclass
@@ -60,6 +61,13 @@ class _Emitting:
         tensor, spot = self.tensor(name), self.placed.locations[name]
         return View(self.buffers[spot.owner].name, tensor.dtype, shape, layout,
                     spot.offset_bytes, None, tensor.quantization)
+
+    def windowed(self, name: str, window: Window) -> View:
+        """A part of a tensor; `window` is in elements of its storage."""
+        whole = self.view(name, window.shape, "ND")
+        offset = whole.offset_bytes + window.offset * ITEM_BYTES[whole.dtype]
+        return replace(whole, offset_bytes=offset,
+                       strides=None if window.contiguous else window.strides)
 
 
 def emit(arranged: Arranged, target: Any, name: str) -> Program:
@@ -106,7 +114,8 @@ def _output_ports(work: _Emitting) -> tuple[Port, ...]:
         owner = work.placed.locations[name].owner
         view = work.view(name, *stored_shape(work.arranged, name))
         buffer = work.buffers[owner]
-        if owner in taken:
+        whole = view.offset_bytes == 0 and view.size_bytes == buffer.size_bytes
+        if owner in taken or not whole:
             port = work.arranged.graph.ports[name][0]
             buffer = Buffer(work.unique(identifier(port, "output")), _bytes(work.tensor(name)),
                             "output")
@@ -121,7 +130,7 @@ def _output_ports(work: _Emitting) -> tuple[Port, ...]:
 
 
 def _emit_op(work: _Emitting, op: Op) -> None:
-    if isinstance(op, Reshape | Transpose):
+    if isinstance(op, Reshape | Transpose) or op.output in work.placed.views:
         return
     step = work.unique(identifier(op.name, op.kind))
     owner = work.placed.locations[op.output].owner
@@ -129,20 +138,32 @@ def _emit_op(work: _Emitting, op: Op) -> None:
         work.buffers[owner] = Buffer(work.unique(f"{step}.out"), _bytes(work.tensor(owner)))
     if isinstance(op, Concat):
         _copies(work, op, step)
+    elif op.output in work.placed.windows:
+        work.steps.append(_window_copy(work, op, step))
     else:
         work.steps.append(_kernel(work, op, step))
 
 
 def _copies(work: _Emitting, op: Concat, step: str) -> None:
     """A Copy for every part that its producer could not write in place."""
-    whole = work.view(op.output, *stored_shape(work.arranged, op.output))
-    item = ITEM_BYTES[whole.dtype]
-    for i, (name, part) in enumerate(zip(op.inputs, work.placed.parts[op.output], strict=True)):
+    parts = zip(op.inputs, work.placed.parts[op.output], strict=True)
+    for i, (name, part) in enumerate(parts):
         if not part.joined:
-            window = View(whole.buffer, whole.dtype, part.shape, whole.layout,
-                          whole.offset_bytes + part.offset * item, None, whole.quantization)
-            source = work.view(name, part.shape, whole.layout)
-            work.steps.append(Copy(work.unique(f"{step}_{i}"), source, window))
+            source = work.view(name, part.window.shape, "ND")
+            target = work.windowed(op.output, part.window)
+            work.steps.append(Copy(work.unique(f"{step}_{i}"), source, target))
+
+
+def _window_copy(work: _Emitting, op: Op, step: str) -> Copy:
+    """A selection that is a window, into memory of its own or into its part of a Concat."""
+    window, target = work.placed.windows[op.output], work.placed.locations[op.output].window
+    if target is None:
+        return Copy(step, work.windowed(op.inputs[0], window),
+                    work.view(op.output, window.shape, "ND"))
+    source = reshaped(window, target.shape)
+    assert source is not None, "place gives a copy the window of its shape"
+    return Copy(step, work.windowed(op.inputs[0], source),
+                replace(work.view(op.output, target.shape, "ND"), strides=target.strides))
 
 
 def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:

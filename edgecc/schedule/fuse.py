@@ -10,16 +10,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgecc.schedule.moves import Take, compose_takes, zero_pads
 from edgecc.schedule.ops import (
     Binary,
     Clamped,
+    Concat,
     Conv,
     Dense,
     Graph,
     Inner,
     Lookup,
     Op,
-    Pad,
     Reshape,
     Unary,
     substitute,
@@ -32,7 +33,7 @@ Rule = Callable[[Graph, Op], dict[str, Op | None] | None]
 
 def fuse(graph: Graph) -> Graph:
     """Apply every rule until none changes the graph."""
-    for rule in (fold_pad, compose_tables, fuse_clamp, fuse_residual):
+    for rule in (compose_takes, flatten_concat, fold_pad, compose_tables, fuse_clamp, fuse_residual):
         graph = _everywhere(graph, rule)
     return graph
 
@@ -80,21 +81,36 @@ def _everywhere(graph: Graph, rule: Rule) -> Graph:
 
 
 def drop_identity(graph: Graph, op: Op) -> dict[str, Op | None] | None:
-    """A table that changes nothing is a view."""
+    """A table or a selection that changes nothing is a view."""
+    if isinstance(op, Take) and all(t is None for t in op.indices):
+        return {op.output: Reshape(op.name, op.inputs, op.output, op.nodes)}
     if isinstance(op, Lookup) and (op.table == EVERY).all():
         return {op.output: Reshape(op.name, op.inputs, op.output, op.nodes)}
     return None
 
 
 def fold_pad(graph: Graph, op: Op) -> dict[str, Op | None] | None:
-    """Pad, then Conv: the convolution pads."""
+    """Pad with zeros, then Conv: the convolution pads."""
     pad = graph.producers.get(op.inputs[0]) if isinstance(op, Conv) else None
-    if not isinstance(op, Conv) or not isinstance(pad, Pad):
+    pads = zero_pads(graph, pad)
+    if not isinstance(op, Conv) or pad is None or pads is None:
         return None
-    top, left, bottom, right = (a + b for a, b in zip(pad.pads, op.pads, strict=True))
+    top, left, bottom, right = (a + b for a, b in zip(pads, op.pads, strict=True))
     padded = replace(op, inputs=(*pad.inputs, *op.inputs[1:]), pads=(top, left, bottom, right),
                      nodes=pad.nodes + op.nodes)
     return {op.output: padded}
+
+
+def flatten_concat(graph: Graph, op: Op) -> dict[str, Op | None] | None:
+    """Concat of a Concat that nothing else reads, along the same axis: one."""
+    after = graph.only_use(op.output)
+    if not isinstance(op, Concat) or not isinstance(after, Concat) or op.axis != after.axis:
+        return None
+    if graph.tensors[op.output].quantization != graph.tensors[after.output].quantization:
+        return None
+    inputs = [n for name in after.inputs for n in (op.inputs if name == op.output else (name,))]
+    return {op.output: None, after.output: replace(after, inputs=tuple(inputs),
+                                                   nodes=op.nodes + after.nodes)}
 
 
 def compose_tables(graph: Graph, op: Op) -> dict[str, Op | None] | None:

@@ -142,18 +142,3 @@ def softmax(x: Tensor, y: Tensor, n: int) -> Call:
                      "inverse_output_scale": np.float32(1) / np.float32(zy.scale)}
     spec = specs.Softmax(y.dtype, rows, n)  # type: ignore[arg-type]
     return Call(spec, constants, ((rows, n),), (rows, n))
-
-
-def zero_pad(x: Tensor, y: Tensor, pads: tuple[int, int, int, int]) -> Call:
-    """Zeros around an image: a depthwise 1x1 convolution by one."""
-    n, h, w, c = image(x.shape)
-    spec = specs.Conv2d(y.dtype, n, h, w, c, c, 1, 1, pads=pads, groups=c)  # type: ignore
-    ones = np.ones((c, 1, 1, 1), y.dtype)
-    constants: dict[str, Any] = {"weights": ones, **limits(None, y.dtype)}
-    if y.dtype == "int8":
-        zero = quantization(x).zero_point
-        constants |= {"bias": np.zeros(c, np.int32), "scale": np.ones(c, np.float32),
-                      "input_zero_point": zero, "output_zero_point": zero}
-    else:
-        constants["bias"] = np.zeros(c, np.float32)
-    return Call(spec, constants, ((n, h, w, c),), (n, spec.oh, spec.ow, c))

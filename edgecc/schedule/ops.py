@@ -157,13 +157,6 @@ class Dequantize(Op):
 
 
 @dataclass(frozen=True, eq=False)
-class Pad(Op):
-    """Zeros around the image: top, left, bottom, right."""
-
-    pads: tuple[int, int, int, int] = field(kw_only=True)
-
-
-@dataclass(frozen=True, eq=False)
 class Reshape(Op):
     """The same elements in row-major order under another shape (the output tensor's)."""
 

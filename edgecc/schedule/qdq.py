@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgecc.errors import UnsupportedModel
+from edgecc.schedule.moves import Fixed, Interpolate, Take, keeps_real
 from edgecc.schedule.ops import (
     Affine,
     Binary,
@@ -21,7 +22,6 @@ from edgecc.schedule.ops import (
     Graph,
     Lookup,
     Op,
-    Pad,
     Pool,
     Quantize,
     Reshape,
@@ -32,9 +32,9 @@ from edgecc.schedule.ops import (
     substitute,
 )
 from edgecc.schedule.program import Quantization
-from edgecc.schedule.rounding import affine_table, rescale_table, unary_table
+from edgecc.schedule.rounding import affine_table, quantized, rescale_table, unary_table
 
-MOVES = (Reshape, Transpose, Pad)
+MOVES = (Reshape, Transpose, Take)
 
 
 def fold_quantization(graph: Graph) -> Graph:
@@ -56,7 +56,8 @@ def sink_dequantize(graph: Graph) -> Graph:
     for op in graph.ops:
         if isinstance(op, Dequantize):
             integers[op.output] = op.inputs[0]
-        elif _moves(op) and op.inputs[0] in integers:
+        elif _moves(op) and op.inputs[0] in integers and keeps_real(
+                op, tensors[integers[op.inputs[0]]]):
             source = tensors[integers[op.inputs[0]]]
             moved = replace(source, name=f"{op.output}.int8", shape=tensors[op.output].shape)
             tensors[moved.name] = moved
@@ -152,12 +153,13 @@ def _int8_form(graph: Graph, op: Op, tensors: list[Tensor]) -> list[Op] | None:
         return None
     sources = [graph.producers.get(name) for name in op.inputs]
     target = _quantized_output(graph, op)
+    kinds = Dequantize | Fixed if isinstance(op, Concat) else Dequantize
     if target is None or target.quantization is None or not all(
-            isinstance(s, Dequantize) for s in sources):
+            isinstance(s, kinds) for s in sources):
         return None
-    ins = [graph.tensors[s.inputs[0]] for s in sources if s is not None]
     if isinstance(op, Concat):
-        return _concat(op, ins, target, tensors)
+        return _concat(graph, op, target, tensors)
+    ins = [graph.tensors[s.inputs[0]] for s in sources if s is not None]
     table = _table(op, ins[0].quantization, target.quantization)
     if table is not None:
         return [Lookup(op.name, (ins[0].name,), target.name, op.nodes, table=table)]
@@ -204,23 +206,31 @@ def _table(op: Op, source: Quantization | None, target: Quantization) -> np.ndar
     return None
 
 
-def _concat(op: Op, ins: list[Tensor], target: Tensor, tensors: list[Tensor]) -> list[Op]:
+def _concat(graph: Graph, op: Op, target: Tensor, tensors: list[Tensor]) -> list[Op]:
+    """Every part in the parameters of the whole: as it is, through a table, or a constant."""
     ops: list[Op] = []
     names = []
-    for i, source in enumerate(ins):
-        name = source.name
-        if source.quantization != target.quantization:
-            name = f"{target.name}.part{i}"
-            tensors.append(replace(source, name=name, quantization=target.quantization))
-            ops.append(_rescale(op, source, target.quantization, name))
-        names.append(name)
+    for i, name in enumerate(op.inputs):
+        source, own = graph.producers[name], f"{target.name}.part{i}"
+        before = graph.tensors[source.inputs[0] if source.inputs else name]
+        if before.quantization == target.quantization:
+            names.append(before.name)
+            continue
+        names.append(own)
+        tensors.append(replace(target, name=own, shape=before.shape))
+        if isinstance(source, Fixed):
+            assert target.quantization is not None, "the caller has seen it"
+            values = quantized(source.values, target.quantization)
+            ops.append(replace(source, output=own, values=values))
+        else:
+            ops.append(_rescale(op, before, target.quantization, own))
     return [*ops, replace(op, inputs=tuple(names), output=target.name)]
 
 
 def _computes_in_int8(op: Op) -> bool:
     if isinstance(op, Conv | Dense):
         return _weights_fit(op)
-    return isinstance(op, Pool | Softmax) or (
+    return isinstance(op, Pool | Softmax | Interpolate) or (
         isinstance(op, Binary) and op.function in ("add", "sub", "mul"))
 
 

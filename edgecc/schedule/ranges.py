@@ -38,7 +38,7 @@ def channel_ranges(graph: Graph) -> Mapping[str, Range]:
         if tensor.dtype == "int8" and len(tensor.shape) > 1:
             found[name] = full_range(tensor)
     for op in graph.ops:
-        if op.output in found and op.inputs[0] in found:
+        if op.output in found and op.inputs and op.inputs[0] in found:
             found[op.output] = _narrowed(graph, op, found[op.inputs[0]], found[op.output])
     return found
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from edgecc.errors import UnsupportedModel
 from edgecc.schedule.ops import Constant, Graph, Op, Tensor, prune
-from edgecc.schedule.program import Quantization
+from edgecc.schedule.program import ITEM_BYTES, Quantization
 
 MAX_RANK = 6
 
@@ -61,6 +61,19 @@ class Node:
                         "fold constants before scheduling")
         return self.building.tensors[name]
 
+    def runtime(self, index: int = 0) -> Tensor:
+        """An input as a tensor, constant or not."""
+        if not self.is_constant(index):
+            return self.tensor(index)
+        from edgecc.schedule.moves import Fixed
+
+        name, values = f"{self.node.inputs[index].name}.fixed", self.numbers(index)
+        if name not in self.building.tensors:
+            tensor = Tensor(name, tuple(values.shape), values.dtype.name)
+            self.building.tensors[name] = tensor
+            self.building.ops.append(Fixed(self.name, (), name, (self.name,), values=values))
+        return self.building.tensors[name]
+
     def float_tensor(self, index: int = 0) -> Tensor:
         found = self.tensor(index)
         if found.dtype != "float32":
@@ -90,9 +103,9 @@ class Node:
 
     def emit(self, kind: type[Op], inputs: Sequence[str], shape: Sequence[int], *,
              last: bool = True, like: Tensor | None = None, dtype: str = "float32",
-             quantization: Quantization | None = None, **fields: Any) -> Tensor:
+             quantization: Quantization | None = None, output: int = 0, **fields: Any) -> Tensor:
         """Append an operator; `last` gives the node's own output, otherwise one in between."""
-        name = self.output
+        name = self.node.outputs[output].name
         if not last:
             self._made += 1
             name = f"{self.output}.{self._made}"
@@ -135,9 +148,9 @@ def read_graph(model: Any) -> Graph:
 
 def _input_tensor(value: Any) -> Tensor:
     dtype = value.dtype.numpy().name if value.dtype is not None else "float32"
-    if dtype not in ("float32", "int8"):
+    if dtype not in ITEM_BYTES:
         raise UnsupportedModel(f"input {value.name} is {dtype}", where=value.name,
-                               needed="float32 or int8",
+                               needed=", ".join(ITEM_BYTES),
                                advice="convert it before the model, or cut the model after Cast")
     if value.shape is None:
         raise UnsupportedModel(f"input {value.name} has no shape", where=value.name,
@@ -157,10 +170,11 @@ def _read_node(node: Any, building: Building) -> None:
     from edgecc.schedule.operators import function_for
 
     reading = Node(node, building)
-    used = [v for v in node.outputs[1:] if v.name and (v.uses() or v.is_graph_output())]
-    if used:
-        reading.refuse(f"output {used[0].name} is used, only the first output is supported")
     function_for(reading)(reading)
+    used = [v for v in node.outputs if v.name and (v.uses() or v.is_graph_output())]
+    lost = [v.name for v in used if v.name not in {*building.tensors, *building.constants}]
+    if lost:
+        reading.refuse(f"output {lost[0]} is used, only the first output is supported")
     if reading.unread:
         reading.refuse(f"attribute {sorted(reading.unread)[0]} is not supported",
                        "remove it or export the node without it")

@@ -11,12 +11,13 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.kernels import registry
 from edgecc.kernels.registry import KernelRecord
+from edgecc.kernels.runs import DTYPES
 from edgecc.schedule import check_program, schedule
 from edgecc.schedule.interpret import from_port, interpret, to_port
 from edgecc.targets.null import NULL
 
 OPS = ("conv2d", "fully_connected", "pool2d", "softmax", "binary", "table", "unary", "quantize",
-       "dequantize", "transpose", "broadcast", "rowwise", "reduce", "arg_reduce", "normalize",
+       "dequantize", "broadcast", "rowwise", "reduce", "arg_reduce", "normalize",
        "matmul")
 
 
@@ -28,7 +29,10 @@ def plain_record(op, dtype, **changes):
     return KernelRecord(**{**fields, **changes})
 
 
-PLAIN = tuple(plain_record(op, dtype) for op in OPS for dtype in ("int8", "float32"))
+MOVING = ("transpose", "take", "fixed")  # these take any dtype
+PLAIN = (*(plain_record(op, dtype) for op in OPS for dtype in ("int8", "float32")),
+         plain_record("interpolate", "int8"), plain_record("interpolate", "float32"),
+         *(plain_record(op, dtype) for op in MOVING for dtype in DTYPES))
 
 
 def plain_catalogue(monkeypatch, kernels=PLAIN):

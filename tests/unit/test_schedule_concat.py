@@ -45,16 +45,77 @@ def test_rows_are_produced_where_they_belong():
     assert second.outputs[0].offset_bytes == 5 * 4 * 4 * 4
 
 
-def test_channels_of_images_are_converted_into_place():
+def test_channels_of_images_are_copied_into_place_and_nothing_is_transposed():
     program = checked(two_convs(1, (1, 9, 5, 4)))
-    assert not copies(program) and program.layout_conversions == 2
-    first, second = (s.outputs[0] for s in program.entry().steps if s.spec.op == "transpose")
-    assert first.buffer == second.buffer and second.offset_bytes == 4 * 20 * 4
+    assert program.layout_conversions == 0
+    first, second = (s.target for s in copies(program))
+    assert first.buffer == second.buffer and second.offset_bytes == 4 * 4
+    assert first.strides[-2:] == second.strides[-2:] == (9, 1)
     tail = (node("Conv", ["y", "u"], ["z"]),)
     nodes = two_convs(1, (1, 9, 5, 4)).graph.node
     proto = model([*nodes, *tail], {"x": (1, 6, 5, 4)}, {"z": (1, 2, 5, 4)},
                   {"w": f(4, 6, 1, 1), "v": f(5, 6, 1, 1), "u": f(2, 9, 1, 1)})
-    assert checked(proto).layout_conversions == 3
+    assert checked(proto).layout_conversions == 0
+
+
+def slices(*ranges, axis=1):
+    """Constants and nodes that cut x into pieces s0, s1, ..."""
+    constants = {f"{end}{i}": np.array([v]) for i, r in enumerate(ranges)
+                 for end, v in zip(("from", "to"), r, strict=True)} | {"axis": np.array([axis])}
+    return constants, [node("Slice", ["x", f"from{i}", f"to{i}", "axis"], [f"s{i}"])
+                       for i in range(len(ranges))]
+
+
+def test_a_slice_goes_straight_into_its_part():
+    constants, nodes = slices((4, 6), (0, 3), axis=2)
+    nodes += [node("Concat", ["s0", "s1"], ["y"], axis=2)]
+    program = checked(model(nodes, {"x": (2, 3, 6)}, {"y": (2, 3, 5)}, constants))
+    first, second = copies(program)
+    assert len(program.entry().steps) == 2
+    assert first.source.offset_bytes == 16 and first.source.strides == (18, 6, 1)
+    assert first.target.strides == second.target.strides == (15, 5, 1)
+    assert second.target.offset_bytes == 8
+
+
+def test_contiguous_slices_are_views():
+    constants, nodes = slices((0, 2), (2, 5), (4, 6))
+    nodes += [node("Relu", [f"s{i}"], [f"r{i}"]) for i in range(3)]
+    nodes += [node("Add", ["r1", "r1"], ["y1"])]
+    program = checked(model(nodes, {"x": (1, 6, 4)}, {"r0": (1, 2, 4), "y1": (1, 3, 4),
+                                                      "r2": (1, 2, 4)}, constants))
+    assert not copies(program) and len(program.entry().steps) == 4
+    relus = [s for s in program.entry().steps if s.spec.op == "unary"]
+    assert [s.inputs[0].offset_bytes for s in relus] == [0, 32, 64]
+
+
+def test_a_view_that_is_an_output_or_a_part_is_copied():
+    constants, nodes = slices((0, 2), (2, 5))
+    nodes = [node("Neg", ["v"], ["x"]), *nodes, node("Concat", ["s1", "s0"], ["z"], axis=1),
+             node("Exp", ["z"], ["y"])]
+    program = checked(model(nodes, {"v": (1, 6, 4)}, {"y": (1, 5, 4), "s1": (1, 3, 4)}, constants))
+    assert len(copies(program)) == 3
+    assert all(p.view.offset_bytes == 0 for p in program.entry().outputs)
+
+
+def test_concatenations_of_concatenations_are_one():
+    constants, nodes = slices((0, 1), (1, 3), (3, 6), axis=2)
+    nodes += [node("Concat", ["s2", "s1"], ["d"], axis=2), node("Concat", ["d", "s0"], ["e"], axis=2),
+              node("Relu", ["e"], ["y"])]
+    program = checked(model(nodes, {"x": (2, 3, 6)}, {"y": (2, 3, 6)}, constants))
+    assert len(copies(program)) == 3 and len(program.entry().steps) == 4
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_constants_among_the_parts(axis):
+    shape = [2, 3, 4, 5]
+    shape[axis] = 2
+    out = [2, 3, 4, 5]
+    out[axis] += 2
+    nodes = [node("Conv", ["x", "w"], ["a"]), node("Concat", ["a", "k"], ["y"], axis=axis)]
+    program = checked(model(nodes, {"x": (2, 6, 4, 5)}, {"y": out},
+                            {"w": f(3, 6, 1, 1), "k": f(*shape)}))
+    assert "fixed" in [s.spec.op for s in program.entry().steps if not isinstance(s, Copy)]
+    assert program.layout_conversions == 0
 
 
 def test_channels_of_one_pixel_are_contiguous():

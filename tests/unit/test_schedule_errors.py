@@ -50,6 +50,12 @@ def two(op, a, b):
     return raw([node(op, ["x", "b"], ["y"], name="bad")], {"x": a, "b": b}, {"y": (1,)})
 
 
+def resized(axes=2, opset=17, **attributes):
+    scales = np.ones(4, np.float32)
+    scales[-axes:] = 2
+    return one("Resize", f(0), scales, opset=opset, **attributes)
+
+
 BAD = {
     "unknown operator": (one("Softmac"), "operator Softmac is not supported.*Softmax"),
     "unknown, nothing near": (one("Einsum"), "rewrite the model with supported operators"),
@@ -97,9 +103,36 @@ BAD = {
     "concat shapes": (two("Concat", IMAGE, IMAGE), None),
     "concat axis": (raw([node("Concat", ["x", "x"], ["y"], name="bad", axis=4)], {"x": IMAGE},
                         {"y": IMAGE}), "axis 4 is outside"),
-    "pad mode": (one("Pad", np.zeros(8, np.int64), mode="reflect"), "mode 'reflect'"),
-    "pad value": (one("Pad", np.zeros(8, np.int64), np.float32(2)), "value 2"),
-    "pad channels": (one("Pad", np.array([0, 1, 0, 0, 0, 0, 0, 0])), "around the image only"),
+    "pad mode": (one("Pad", np.zeros(8, np.int64), mode="mirror"), "mode 'mirror' is unknown"),
+    "pad count": (one("Pad", np.zeros(6, np.int64)), "6 pads for 4 axes"),
+    "pad away": (one("Pad", np.array([0, 0, 0, 0, 0, 0, -7, 0])), "do not fit an axis of 7"),
+    "pad reflected": (one("Pad", np.array([0, 0, 7, 0, 0, 0, 0, 0]), mode="reflect"),
+                      "pads 7 and 0 do not fit an axis of 7"),
+    "slice axes": (one("Slice", np.array([0]), np.array([1]), np.array([4])), "axis 4 is outside"),
+    "slice ends": (one("Slice", np.array([0, 0]), np.array([1])), "as many of one"),
+    "slice steps": (one("Slice", np.array([0]), np.array([1]), np.array([1]), np.array([0])),
+                    "one step other than zero"),
+    "slice of nothing": (one("Slice", np.array([3]), np.array([3])), "no elements"),
+    "split": (raw([node("Split", ["x", "s"], ["y", "z"], name="bad", axis=1)], {"x": IMAGE},
+                  {"y": IMAGE, "z": IMAGE}, {"s": np.array([1, 4])}), "do not split into"),
+    "gather": (one("Gather", np.array([6]), axis=1), "outside axis 1 of 6"),
+    "gather of computed": (two("Gather", IMAGE, (1,)), "is computed at run time"),
+    "expand": (one("Expand", np.array([5])), "does not expand to"),
+    "tile": (one("Tile", np.array([5])), "1 repeats for 4 dimensions"),
+    "blocks": (one("DepthToSpace", blocksize=2), "blocks of 2 do not fit"),
+    "block mode": (one("DepthToSpace", blocksize=1, mode="RDC"), "mode 'RDC' is unknown"),
+    "space blocks": (one("SpaceToDepth", blocksize=2), "blocks of 2 do not fit"),
+    "resize mode": (resized(mode="area"), "mode 'area' with antialias=0"),
+    "antialias": (resized(mode="linear", antialias=1, opset=18), "antialias=1"),
+    "coordinates": (resized(coordinate_transformation_mode="tf_crop_and_resize"),
+                    "'tf_crop_and_resize' are not supported"),
+    "nearest mode": (resized(nearest_mode="up"), "nearest_mode 'up' is unknown"),
+    "policy": (one("Resize", f(0), f(0), np.array([1, 6, 8, 8]), opset=18,
+                   keep_aspect_ratio_policy="fit"), "policy 'fit' is unknown"),
+    "scales": (one("Resize", f(0), f(3)), "do not fit 4 axes"),
+    "three axes": (resized(3, mode="linear"), "along 3 axes"),
+    "one axis of one": (one("Resize", f(0), np.float32([2]), shape=(4,), mode="linear"),
+                        "one axis alone"),
     "constant forms": (raw([node("Constant", [], ["c"], name="bad", value_float=1.0),
                             node("Add", ["x", "c"], ["y"])], {"x": IMAGE}, {"y": IMAGE}),
                        "tensor value"),

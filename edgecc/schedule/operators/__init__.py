@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import pkgutil
 from collections.abc import Callable
 
 from edgecc.schedule.reader import Node
 
 Function = Callable[[Node], None]
-FILES = ("convolution", "dense", "elementwise", "movement", "pooling", "quantization", "softmax")
 DOMAINS = {"": None, "ai.onnx": None, "com.microsoft": {"QuantizeLinear", "DequantizeLinear"}}
 OPERATORS: dict[str, Function] = {}
 
@@ -29,9 +29,9 @@ def operator(*names: str) -> Callable[[Function], Function]:
 
 
 def supported() -> dict[str, Function]:
-    """Every operator that has a function."""
-    for name in FILES:
-        importlib.import_module(f"{__name__}.{name}")
+    """Every operator that has a function: all files of this folder are asked."""
+    for found in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{found.name}")
     return OPERATORS
 
 

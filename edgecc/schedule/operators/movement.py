@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from edgecc.schedule.operators import operator
-from edgecc.schedule.ops import Concat, Constant, Pad, Reshape, Tensor, Transpose
+from edgecc.schedule.moves import Fixed
+from edgecc.schedule.ops import Concat, Constant, Reshape, Tensor, Transpose
 from edgecc.schedule.reader import Node
 
 
@@ -105,8 +106,8 @@ def transpose(node: Node) -> None:
 
 @operator("Concat")
 def concat(node: Node) -> None:
-    parts = [node.tensor(i) for i in range(len(node.node.inputs))]
-    first, rank = parts[0], len(parts[0].shape)
+    parts = [node.runtime(i) for i in range(len(node.node.inputs))]
+    first, rank = next((p for p in parts if not is_fixed(node, p)), parts[0]), len(parts[0].shape)
     axis = int(node.attribute("axis", 1))
     if not -rank <= axis < rank:
         node.refuse(f"axis {axis} is outside {rank} dimensions")
@@ -114,7 +115,8 @@ def concat(node: Node) -> None:
     for part in parts:
         if _without(part, axis) != _without(first, axis):
             node.refuse(f"{part.shape} does not fit beside {first.shape} on axis {axis}")
-        if (part.dtype, part.quantization) != (first.dtype, first.quantization):
+        same = part.quantization == first.quantization or is_fixed(node, part)
+        if part.dtype != first.dtype or not same:
             node.refuse("the inputs differ in type or quantization",
                         "dequantize before Concat and quantize after it")
     shape = list(first.shape)
@@ -122,39 +124,10 @@ def concat(node: Node) -> None:
     node.emit(Concat, [p.name for p in parts], shape, like=first, axis=axis)
 
 
+def is_fixed(node: Node, tensor: Tensor) -> bool:
+    """Whether a tensor is a constant of the model."""
+    return any(op.output == tensor.name and isinstance(op, Fixed) for op in node.building.ops)
+
+
 def _without(tensor: Tensor, axis: int) -> tuple[int, ...]:
     return tensor.shape[:axis] + tensor.shape[axis + 1:]
-
-
-@operator("Pad")
-def pad(node: Node) -> None:
-    x = node.tensor()
-    pads, value, mode = _pad_arguments(node, x)
-    rank = len(x.shape)
-    if mode != "constant" or value != 0:
-        node.refuse(f"mode {mode!r} with value {value:g} is not supported", "pad with zeros")
-    if min(pads) < 0 or rank not in (3, 4) or any(pads[i] for i in (0, 1, rank, rank + 1)):
-        node.refuse(f"pads {pads} of {x.shape} are not around the image only",
-                    "only the axes after channels can be padded, by zero or more")
-    shape = [n + pads[i] + pads[i + rank] for i, n in enumerate(x.shape)]
-    before, after = pads[2:rank], pads[rank + 2:]
-    if rank == 3:
-        before, after = (0, *before), (0, *after)
-    node.emit(Pad, [x.name], shape, like=x, pads=(*before, *after))
-
-
-def _pad_arguments(node: Node, x: Tensor) -> tuple[tuple[int, ...], float, str]:
-    rank = len(x.shape)
-    given = node.attribute("pads")
-    if given is None:
-        given = node.numbers(1).reshape(-1)
-    value = node.attribute("value", 0.0)
-    if node.has(2):
-        value = node.numbers(2).reshape(-1)[0]
-    axes = list(range(rank))
-    if node.has(3):
-        axes = [int(a) % rank for a in node.numbers(3).reshape(-1)]
-    pads = [0] * (2 * rank)
-    for i, axis in enumerate(axes):
-        pads[axis], pads[axis + rank] = int(given[i]), int(given[i + len(axes)])
-    return tuple(pads), float(value), node.attribute("mode", "constant")

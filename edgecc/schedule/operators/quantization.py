@@ -82,7 +82,7 @@ def dequantize_linear(node: Node) -> None:
     x = node.tensor()
     if x.dtype != "int8":
         node.refuse(f"input {x.name} is {x.dtype}, integers are needed")
-    unsigned = _is_unsigned(node, x)
+    unsigned = is_unsigned(node, x)
     quantization = _per_tensor(node, scale, zero, "uint8" if unsigned else "int8")
     if x.quantization is None:
         _assign(node, x, quantization)
@@ -91,7 +91,7 @@ def dequantize_linear(node: Node) -> None:
     node.emit(Dequantize, [x.name], x.shape)
 
 
-def _is_unsigned(node: Node, x: Tensor) -> bool:
+def is_unsigned(node: Node, x: Tensor) -> bool:
     """Whether the integers were uint8 in the model: followed through views."""
     producers = {op.output: op for op in node.building.ops}
     name = x.name
