@@ -139,23 +139,27 @@ def _move(node: ir.Node) -> Verdict:
 
 
 def _pad(node: ir.Node) -> Verdict:
+    """What is filled in must be in range like any other value, so the output has its own."""
     filler = node.inputs[2] if len(node.inputs) > 2 else None
     value = constant(filler)
-    zero = filler is None or (value is not None and not value.any())
-    if attribute(node, "mode", "constant") == "constant" and not zero:
-        return Verdict(None, "it pads with a value other than 0")
-    return Verdict("move")
+    if attribute(node, "mode", "constant") != "constant" or filler is None:
+        return _move(node)
+    if value is None or not np.isfinite(value).all():
+        return Verdict(None, "what it fills in is computed, or no finite number")
+    return Verdict("concat") if value.any() else _move(node)
 
 
 def _resize(node: ir.Node) -> Verdict:
-    if attribute(node, "mode", "nearest") != "nearest":
-        return Verdict(None, "interpolating Resize has no int8 form")
-    return _move(node)
+    """Nearest and linear stay in range; cubic passes it, so its output has a range of its own."""
+    moved = _move(node)
+    cubic = attribute(node, "mode", "nearest") == "cubic"
+    return Verdict("pool") if cubic and moved.kind else moved
 
 
 def _concat(node: ir.Node) -> Verdict:
-    if any(constant(v) is not None for v in node.inputs):
-        return Verdict(None, "one of its inputs is a constant")
+    values = [v for v in map(constant, node.inputs) if v is not None]
+    if not all(np.isfinite(v).all() for v in values):
+        return Verdict(None, "its constant has NaN or Inf")
     return Verdict("concat")
 
 

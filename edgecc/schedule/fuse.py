@@ -33,7 +33,8 @@ Rule = Callable[[Graph, Op], dict[str, Op | None] | None]
 
 def fuse(graph: Graph) -> Graph:
     """Apply every rule until none changes the graph."""
-    for rule in (compose_takes, flatten_concat, fold_pad, compose_tables, fuse_clamp, fuse_residual):
+    for rule in (compose_takes, flatten_concat, fold_pad, compose_tables, fuse_clamp,
+                 fuse_residual):
         graph = _everywhere(graph, rule)
     return graph
 

@@ -99,7 +99,8 @@ def test_a_view_that_is_an_output_or_a_part_is_copied():
 
 def test_concatenations_of_concatenations_are_one():
     constants, nodes = slices((0, 1), (1, 3), (3, 6), axis=2)
-    nodes += [node("Concat", ["s2", "s1"], ["d"], axis=2), node("Concat", ["d", "s0"], ["e"], axis=2),
+    nodes += [node("Concat", ["s2", "s1"], ["d"], axis=2),
+              node("Concat", ["d", "s0"], ["e"], axis=2),
               node("Relu", ["e"], ["y"])]
     program = checked(model(nodes, {"x": (2, 3, 6)}, {"y": (2, 3, 6)}, constants))
     assert len(copies(program)) == 3 and len(program.entry().steps) == 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from edgecc.schedule.operators import operator
 from edgecc.schedule.moves import Fixed
+from edgecc.schedule.operators import operator
 from edgecc.schedule.ops import Concat, Constant, Reshape, Tensor, Transpose
 from edgecc.schedule.reader import Node
 
