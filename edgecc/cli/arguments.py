@@ -32,8 +32,9 @@ def add_compile_options(command: argparse.ArgumentParser) -> None:
 
 
 def add_shape(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--shape", action="append", default=[], metavar="NAME=1,3,224,224",
-                         help="fix a dynamic input; may be repeated")
+    command.add_argument("--shape", "--input", action="append", default=[],
+                         metavar="NAME=1,3,224,224", help="fix a dynamic input, or say what a "
+                         "torch module takes; may be repeated")
 
 
 def choices(key: str) -> str:

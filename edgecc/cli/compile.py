@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from edgecc.cli import arguments, preprocessing
+from edgecc.cli import arguments, model_source, preprocessing
 from edgecc.cli.console import Console
 from edgecc.cli.inspect import memory
 from edgecc.config import IMPLEMENTED
@@ -14,7 +14,7 @@ from edgecc.config import IMPLEMENTED
 
 def add(commands: Any) -> argparse.ArgumentParser:
     command = commands.add_parser("compile", help="compile a model into a bundle")
-    command.add_argument("model", metavar="MODEL", help="an ONNX file")
+    model_source.add(command)
     command.add_argument("--target", help="a name from `edgecc targets` (default: edgecc.toml's)")
     command.add_argument("--quantize", default="none",
                          help=", ".join(IMPLEMENTED["quantization"]) + " (default none)")
@@ -38,7 +38,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     for note in args.notes:
         console.line(note)
     console.working("load")
-    bundle = pipeline.compile(args.model, config=config, calibration=args.calibrate,
+    source = model_source.model_of(args)
+    bundle = pipeline.compile(source, config=config, calibration=args.calibrate,
                               context=arguments.context(args, console))
     bundle.save(args.output)
     console.close()

@@ -12,14 +12,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import edgecc
 from edgecc.cli.console import Console
 from edgecc.errors import CheckFailed, ConfigError, EdgeccError
 
-COMMANDS = ("compile", "quantize", "bench", "run", "evaluate", "inspect", "verify", "matrix",
-            "targets", "boards")
+COMMANDS = ("compile", "quantize", "bench", "run", "evaluate", "inspect", "verify",
+            "export-torch", "matrix", "targets", "boards")
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 EPILOG = """exit codes: 0 ok · 1 a row of matrix failed · 2 arguments · 3 unsupported model ·
@@ -40,10 +40,14 @@ def parser() -> Parser:
     top.add_argument("--version", action="version", version=f"edgecc {edgecc.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in COMMANDS:
-        command = importlib.import_module(f"edgecc.cli.{name}").add(commands)
+        command = _module(name).add(commands)
         command.add_argument("--json", action="store_true", help="print one JSON object")
         command.add_argument("--debug", action="store_true", help="show tracebacks")
     return top
+
+
+def _module(command: str) -> Any:
+    return importlib.import_module(f"edgecc.cli.{command.replace('-', '_')}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     try:
         args = parser().parse_args(arguments)
-        command = importlib.import_module(f"edgecc.cli.{args.command}")
+        command = _module(args.command)
         code = command.run(args, console)
         sys.stdout.flush()
         return code
