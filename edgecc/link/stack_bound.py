@@ -1,0 +1,43 @@
+"""How much stack a model needs below the caller of its run function."""
+
+from __future__ import annotations
+
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+from edgecc.link.model_object import pool_object, source_object
+from edgecc.link.stack import RED_ZONE_BYTES, frames
+from edgecc.link.toolchain import driver_for
+from edgecc.lower import run_function
+from edgecc.lower.api_facts import facts_of
+from edgecc.lower.objects import Objects
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Program
+from edgecc.targets.target import Target
+
+
+def stack_bytes(
+    program: Program, plan: MemoryPlan, objects: Objects, target: Target, *,
+    config: CompileConfig, context: Context, name: str, version: str,
+) -> int | None:
+    """Upper bound of the stack below the caller of `<p>_run`, or None where it cannot be told.
+
+    The run function, its deepest kernel, and return addresses where the machine pushes them; not
+    the libc's memcpy and memset, nor a profile callback. Raises as `link_linux`.
+    """
+    prefix = run_function.prefix_of(name)
+    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
+    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    driver = driver_for(target, config, context)
+    described = ("-g1", "-fasynchronous-unwind-tables")
+    run = frames(source_object(driver, facts, texts, f"{prefix}.c", *described))
+    pool: list[int] | None = []
+    if facts.threads > 1:
+        pool = frames(pool_object(driver, facts, texts, target, *described))
+    kernels = [frames(code, where) for where, code in sorted(objects.code.items())]
+    if run is None or pool is None or None in kernels:
+        return None
+    # the run function calls nothing of its own file but a leaf; a kernel may call its neighbours;
+    # the pool comes between with a function, one of its own and a leaf
+    kernel = max((sum(k) for k in kernels if k), default=0)
+    calls = sum(sorted(run)[-2:]) + sum(sorted(pool)[-3:])
+    return calls + kernel + RED_ZONE_BYTES.get(target.architecture, 0)
