@@ -146,7 +146,8 @@ def _count(transport: Transport, deployment: Deployment, vector: golden.Vector,
 
 
 def threads_of(manifest: Mapping[str, Any]) -> int:
-    return int(manifest["config"].get("threads", 1))
+    """1 for a bundle that says nothing of threads."""
+    return int(manifest.get("threads", {}).get("count", 1))
 
 
 def _steps(manifest: Mapping[str, Any], step_ns: list[int] | None, count: int,

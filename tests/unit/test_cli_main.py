@@ -82,7 +82,7 @@ def test_wrong_arguments_are_one_line_and_code_2(words, capsys):
     (["-O3"], "optimization='O3' is not implemented"),
     (["--quantize", "int3"], "quantization='int3'"),
     (["--io", "int16"], "io='int16'"),
-    (["--threads", "2"], "threads=2"),
+    (["--threads", "17"], "threads=17 is out of range"),
     (["--layout", "NCHW"], "layout='NCHW'"),
     (["--observer", "x"], "observer='x'"),
     (["--check", "x"], "check='x'"),

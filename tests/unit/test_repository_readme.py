@@ -28,7 +28,7 @@ def test_board_of_the_readme_loads(tmp_path):
     (block,) = blocks("toml")
     (tmp_path / "boards.toml").write_text(block)
     board = load_boards([tmp_path / "boards.toml"])["pi5"]
-    assert (board.transport, board.target, board.cpu) == ("ssh", "raspberry-pi-5", 3)
+    assert (board.transport, board.target, board.cpus) == ("ssh", "raspberry-pi-5", (3,))
     assert board.key == str(Path("~/.ssh/id_ed25519").expanduser())
 
 

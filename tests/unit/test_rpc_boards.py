@@ -42,7 +42,7 @@ def test_built_in_boards_cover_host_fake_and_every_emulator():
 def test_file_values_and_relative_paths(tmp_path):
     path = write(tmp_path, GOOD)
     board = get_board("pi5", [path])
-    assert (board.host, board.user, board.port, board.cpu) == ("192.168.1.40", "pi", 22, 3)
+    assert (board.host, board.user, board.port, board.cpus) == ("192.168.1.40", "pi", 22, (3,))
     assert board.key == str(tmp_path / "keys/pi")
     assert get_board("bench-qemu", [path]).emulator == ("qemu-aarch64", "-cpu", "max")
 
@@ -78,7 +78,13 @@ def test_unknown_board_offers_near_matches(tmp_path):
         ("[a]\ntransport = 'emulator'\ntarget = 'host'", "emulator is missing"),
         ("[a]\ntransport = 'serial'\ntarget = 'host'", "transport = 'serial' is not implemented"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\nport = 70000", "port = 70000 is outside"),
-        ("[a]\ntransport = 'local'\ntarget = 'host'\ncpu = -1", "cpu = -1 is negative"),
+        ("[a]\ntransport = 'local'\ntarget = 'host'\ncpu = -1", "cpu = -1 is outside 0 to 1023"),
+        ("[a]\ntransport = 'local'\ntarget = 'host'\ncpus = [4, 1024]",
+         r"cpus = \[4, 1024\] are not all from 0 to 1023"),
+        ("[a]\ntransport = 'local'\ntarget = 'host'\ncpus = [4]\ncpu = 4", "both cpu and cpus"),
+        ("[a]\ncpus = []", r"cpus = \[\] is not a list of whole numbers"),
+        ("[a]\ncpus = [1, '2']", "is not a list of whole numbers"),
+        ("[a]\ncpus = [true]", "is not a list of whole numbers"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\ntimeout_s = 0", "timeout_s = 0 is not betw"),
         ("[host]\ntransport = 'local'", "'host' is a built-in board"),
         ("a = 1", "is not a board"),

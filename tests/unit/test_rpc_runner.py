@@ -44,7 +44,7 @@ def test_a_whole_conversation(talk):
         assert client.run(5) == [1000] * 5
         assert client.profile(10, 2) == [6000, 4000]
         assert client.status() == {"peak_rss_bytes": 4096, "cpu": [0]}
-        client.pin(0)
+        client.pin((0,))
         client.quit()
 
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PINNED_MOST 64u
+#define THREADS_MOST 64u
 #define RUNS_AT_ONCE 1000000u /* an answer stays below 8 MB, and comes some day */
 
 enum { HELLO = 1, SET_INPUT, RUN, RUN_UNTIMED, GET_OUTPUT, PROFILE, STATUS, PIN, QUIT };
@@ -178,9 +178,10 @@ static int threads_on(const int32_t *cpus, int32_t count) {
   return 0;
 }
 
-/* Thread i on the i-th cpu of the list, counted round; this one is thread 0. */
+/* Thread i on the i-th cpu of the list, counted round; this one is thread 0. At most as many as
+   there are threads. */
 static void pin(uint32_t length) {
-  int32_t cpus[PINNED_MOST];
+  int32_t cpus[THREADS_MOST];
   uint32_t i, count = length / 4;
   cpu_set_t set;
   for (i = 0; i < count; i++) {
@@ -209,7 +210,7 @@ static void stop_threads(void) {
 static int right_size(unsigned type, uint32_t length) {
   static const unsigned char payload_bytes[] = {0, 0, 0, 4, 4, 4, 4, 0, 4, 0};
   if (type == SET_INPUT) return 1; /* looks for itself */
-  if (type == PIN && length % 4 == 0 && length > 0 && length / 4 <= PINNED_MOST) return 1;
+  if (type == PIN && length % 4 == 0 && length > 0 && length <= request_room) return 1;
   if (length == payload_bytes[type]) return 1;
   refuse_number(type, "wrong payload size: bytes", payload_bytes[type], length);
   return 0;
@@ -277,7 +278,7 @@ static void make_room(void) {
   int32_t i;
   inputs = map((size_t)model->input_count * sizeof *inputs);
   step_ns = map((size_t)model->step_count * sizeof *step_ns);
-  request_room = 4 * PINNED_MOST;
+  request_room = 4 * (size_t)(model->threads > 1 ? model->threads : 1);
   for (i = 0; i < model->input_count; i++) {
     size_t bytes = model->input_bytes(i);
     inputs[i] = map(bytes);
@@ -290,6 +291,7 @@ int main(int argc, char **argv) {
   size_t arena_bytes = model->arena_bytes;
   int at;
   if (argc < 2) usage();
+  if (model->threads > (int32_t)THREADS_MOST) usage();
   has_threads = model->threads > 1;
   for (at = 2; at < argc; at++) {
     if (strcmp(argv[at], "--alone") == 0) {
