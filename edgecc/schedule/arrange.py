@@ -28,6 +28,7 @@ from edgecc.schedule.ops import (
     Op,
     Pool,
     Quantize,
+    Recentre,
     Relayout,
     Reshape,
     Softmax,
@@ -37,7 +38,7 @@ from edgecc.schedule.ops import (
 )
 
 IMAGES = (Conv, Pool)
-ELEMENTWISE = (Unary, Lookup, Quantize, Dequantize)
+ELEMENTWISE = (Unary, Lookup, Quantize, Dequantize, Recentre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +91,10 @@ def _input_layout(graph: Graph, name: str) -> Layout:
 
 
 def _image_wish(graph: Graph, op: Op, name: str) -> Layout | None:
-    return lay.channels_last(graph.tensors[name].shape) if isinstance(op, IMAGES) else None
+    shape = graph.tensors[name].shape
+    if isinstance(op, Interpolate):
+        return lay.make(shape, movement_layout.interpolated_order(op, len(shape)))
+    return lay.channels_last(shape) if isinstance(op, IMAGES) else None
 
 
 def _tail_wish(graph: Graph, op: Op, name: str) -> Layout | None:
