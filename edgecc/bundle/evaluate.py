@@ -19,7 +19,7 @@ from edgecc.data.metrics import Metric
 from edgecc.data.preprocessing import Preprocessing
 from edgecc.errors import ConfigError
 
-FLOAT, OWN = "ONNX Runtime, float", "ONNX Runtime, quantized"
+ENGINE, FLOAT, OWN = "ONNX Runtime", "ONNX Runtime, float", "ONNX Runtime, quantized"
 NO_FLOAT = ("no float model to compare with: give one (--float model.onnx), or compile with "
             "--keep-float")
 
@@ -42,7 +42,7 @@ def evaluate(
     theirs = work.exact if exact is own else list(_all(own, samples))
     assert theirs is not None
     if exact is not own:
-        work.add(OWN, theirs, None)
+        work.add(OWN if own.quantized else ENGINE, theirs, None)
     for board in boards or [measure.default_board(manifest)]:
         place = measure.as_board(board, manifest)
         found = measure.run_many(bundle, samples, board=place, native=True, context=context)

@@ -16,6 +16,7 @@ from edgecc.kernels import (
     normalize,
     pool2d,
     quantize,
+    recentre,
     reduce,
     softmax,
     table,
@@ -26,5 +27,5 @@ from edgecc.kernels import (
 
 MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
            fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy,
-           take, interpolate, fixed, broadcast, reduce, normalize, matmul)
+           take, interpolate, fixed, broadcast, reduce, normalize, matmul, recentre)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

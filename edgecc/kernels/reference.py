@@ -210,6 +210,11 @@ def dequantize(spec: specs.Dequantize, inputs: Sequence[np.ndarray], constants: 
     return [scaled(q, constants["zero_point"], constants["scale"])]
 
 
+def recentre(spec: specs.Recentre, inputs: Sequence[np.ndarray], constants: Constants):
+    """int8 of uint8 - 128."""
+    return [(np.asarray(inputs[0], np.int16) - 128).astype(np.int8).reshape(spec.size)]
+
+
 def transpose(spec: specs.Transpose, inputs: Sequence[np.ndarray], constants: Constants):
     """y = x.transpose(permutation), contiguous."""
     x = np.asarray(inputs[0]).reshape(spec.shape)
@@ -219,8 +224,8 @@ def transpose(spec: specs.Transpose, inputs: Sequence[np.ndarray], constants: Co
 REFERENCES: dict[str, Callable[..., list[np.ndarray]]] = {
     "conv2d": conv2d, "fully_connected": fully_connected, "pool2d": pool2d, "softmax": softmax,
     "binary": binary, "table": table, "unary": unary, "quantize": quantize,
-    "dequantize": dequantize, "transpose": transpose, **math_reference.REFERENCES,
-    **movement_reference.REFERENCES,
+    "dequantize": dequantize, "recentre": recentre, "transpose": transpose,
+    **math_reference.REFERENCES, **movement_reference.REFERENCES,
 }
 
 

@@ -191,6 +191,15 @@ class Unary(Spec):
 
 
 @dataclass(frozen=True)
+class Recentre(Spec):
+    """uint8 to int8, minus 128: the same real numbers. No constants."""
+
+    op: ClassVar[str] = "recentre"
+    dtype: DType
+    size: int
+
+
+@dataclass(frozen=True)
 class Quantize(Spec):
     """float32 to int8: clamp(rint(x / scale) + zero_point). CONSTANTS: scale, zero_point."""
 

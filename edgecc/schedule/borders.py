@@ -78,7 +78,7 @@ def _outputs(graph: Graph) -> Graph:
 
 def _require_int8(graph: Graph) -> None:
     for name in (*graph.inputs, *graph.outputs):
-        if graph.tensors[name].dtype != "int8":
+        if graph.tensors[name].dtype not in ("int8", "uint8"):
             raise ConfigError(f"io='int8', but {graph.ports[name][0]} is not quantized",
                               where=graph.ports[name][0],
                               advice="use io='auto' or io='float32', or quantize the model")

@@ -20,6 +20,7 @@ from edgecc.schedule.ops import (
     Op,
     Pool,
     Quantize,
+    Recentre,
     Relayout,
     Softmax,
     Tensor,
@@ -86,6 +87,11 @@ def _quantize(arranged: Arranged, op: Quantize) -> Call:
     return _elementwise(arranged, y.name, specs.Quantize("int8", y.size), _scale(y))
 
 
+def _recentre(arranged: Arranged, op: Recentre) -> Call:
+    y = arranged.tensor(op.output)
+    return _elementwise(arranged, y.name, specs.Recentre("int8", y.size), {})
+
+
 def _dequantize(arranged: Arranged, op: Dequantize) -> Call:
     x = arranged.tensor(op.inputs[0])
     return _elementwise(arranged, x.name, specs.Dequantize("int8", x.size), _scale(x))
@@ -114,6 +120,6 @@ def call_of(arranged: Arranged, op: Op) -> Call:
 CALLS: dict[type[Op], Callable[[Arranged, Any], Call]] = {
     Conv: _conv, Dense: _dense, Pool: _pool, Softmax: _softmax,
     Unary: _unary, Lookup: _lookup, Quantize: _quantize,
-    Dequantize: _dequantize, Relayout: _relayout, **math_calls.CALLS,
+    Dequantize: _dequantize, Recentre: _recentre, Relayout: _relayout, **math_calls.CALLS,
     **movement_calls.CALLS,
 }

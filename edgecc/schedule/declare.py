@@ -17,5 +17,7 @@ def declare(program: Program, how: Preprocessing | None) -> Program:
     port = entry.inputs[0]
     picture_layout(port.model_shape, how.channels)
     how.check_dtype(port.model_dtype)
-    told = replace(entry, inputs=(replace(port, preprocessing=how),))
+    layout, _ = picture_layout(port.view.shape, how.channels)
+    view = replace(port.view, layout=layout)
+    told = replace(entry, inputs=(replace(port, view=view, preprocessing=how),))
     return replace(program, entries=(told, *program.entries[1:]))

@@ -6,6 +6,7 @@ from typing import Any
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
+from edgecc.schedule.affines import join_affines
 from edgecc.schedule.arrange import arrange
 from edgecc.schedule.borders import settle_borders
 from edgecc.schedule.dead_channels import remove_dead_channels
@@ -20,7 +21,7 @@ from edgecc.schedule.threads import spread
 
 def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Program:
     """See `edgecc.schedule.schedule`."""
-    graph = read_graph(model)
+    graph = join_affines(read_graph(model))
     graph = fold_quantization(graph)
     graph = settle_borders(graph, config.io)
     graph = drop_identities(graph)

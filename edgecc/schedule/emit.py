@@ -201,7 +201,7 @@ def _in_place(spec: specs.Spec, views: list[View]) -> tuple[InPlace, ...]:
     if isinstance(spec, math_spec.Broadcast):
         whole = [i for i, size in enumerate(spec.sizes) if size == spec.size]
         return tuple(InPlace(i, 0) for i in whole) if apart else ()
-    if isinstance(spec, specs.Table | specs.Unary | specs.Binary | math_spec.Rowwise
-                  | math_spec.Normalize):
+    if isinstance(spec, specs.Table | specs.Recentre | specs.Unary | specs.Binary
+                  | math_spec.Rowwise | math_spec.Normalize):
         return (InPlace(0, 0),)
     return ()

@@ -59,8 +59,9 @@ def _alias(graph: Graph, op: Op) -> dict[str, str]:
     if not isinstance(op, Reshape):
         return {}
     source, output = op.inputs[0], op.output
-    if graph.tensors[source].shape != graph.tensors[output].shape:
-        return {}
+    before, after = graph.tensors[source], graph.tensors[output]
+    if (before.shape, before.quantization) != (after.shape, after.quantization):
+        return {}  # the same bytes may stand for other numbers
     if output not in graph.outputs:
         return {output: source}
     ports = (*graph.inputs, *graph.outputs)

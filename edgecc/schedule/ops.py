@@ -147,6 +147,11 @@ class Lookup(Op):
 
 
 @dataclass(frozen=True, eq=False)
+class Recentre(Op):
+    """uint8 to int8, minus 128: the same real numbers."""
+
+
+@dataclass(frozen=True, eq=False)
 class Quantize(Op):
     """float32 to int8, parameters as the output tensor's."""
 

@@ -36,6 +36,8 @@ def expected_views(spec: specs.Spec) -> tuple[Views, Views]:
         return [(spec.dtype, spec.shape)], [(spec.dtype, turned)]
     if isinstance(spec, specs.Quantize):
         return [("float32", (spec.size,))], [("int8", (spec.size,))]
+    if isinstance(spec, specs.Recentre):
+        return [("uint8", (spec.size,))], [("int8", (spec.size,))]
     if isinstance(spec, specs.Dequantize):
         return [("int8", (spec.size,))], [("float32", (spec.size,))]
     if isinstance(spec, moving.Take):

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgecc.schedule.operators import operator
-from edgecc.schedule.ops import Constant, Dequantize, Quantize, Tensor
+from edgecc.schedule.ops import Constant, Dequantize, Quantize, Recentre, Tensor
 from edgecc.schedule.program import Quantization
 from edgecc.schedule.reader import Node
 
@@ -80,6 +80,9 @@ def dequantize_linear(node: Node) -> None:
         node.emit_constant(_dequantized(node, scale, zero, axis))
         return
     x = node.tensor()
+    if x.dtype == "uint8":
+        dequantize_bytes(node, x, _per_tensor(node, scale, zero, "uint8"))
+        return
     if x.dtype != "int8":
         node.refuse(f"input {x.name} is {x.dtype}, integers are needed")
     unsigned = is_unsigned(node, x)
@@ -112,6 +115,13 @@ def _assign(node: Node, x: Tensor, quantization: Quantization) -> None:
             node.refuse(f"{name} is dequantized with different scales or zero points")
         node.building.tensors[name] = replace(tensor, quantization=quantization)
         name = producers[name].inputs[0] if name in producers else None
+
+
+def dequantize_bytes(node: Node, x: Tensor, quantization: Quantization) -> None:
+    """Of a tensor that is uint8 here too: a model input, or a view of one."""
+    centred = node.emit(Recentre, [x.name], x.shape, last=False, dtype="int8",
+                        quantization=quantization)
+    node.emit(Dequantize, [centred.name], x.shape)
 
 
 def _dequantized(node: Node, scale: np.ndarray, zero: np.ndarray, axis: int) -> Constant:
