@@ -44,8 +44,9 @@ def check_fit(files: Mapping[str, bytes], manifest: Mapping[str, Any], elf: ElfI
 
 
 def check_machine(elf: ElfInfo, info: BoardInfo, board: str) -> None:
-    registers = FLOAT_REGISTERS.get(elf.float_abi or "", set())
-    if elf.machine != machine_of(info.architecture) or (registers and not registers & info.features):
+    registers = FLOAT_REGISTERS.get(elf.float_abi or "", info.features)
+    fits = elf.machine == machine_of(info.architecture)
+    if not fits or (registers and not registers & info.features):
         raise BoardError("the board runs no programs of the runner's kind", where=board,
                          needed=elf.words,
                          available=f"{info.architecture} {' '.join(sorted(info.features))}",

@@ -61,7 +61,9 @@ def probe(transport: Transport, architecture: str, cache_dir: Path,
     """Runs the probe for `architecture` on the board; `loader` is a path to look for there.
 
     BoardInfo.glibc is the release of the board's GNU C library, if it has one (as its emulator
-    sees the board's files), BoardInfo.loader whether `loader` exists. Raises BoardError when the board cannot run programs of that architecture, ToolchainError when
+    sees the board's files), BoardInfo.loader whether `loader` exists.
+
+    Raises BoardError when the board cannot run programs of that architecture, ToolchainError when
     the probe cannot be compiled.
     """
     _check_uname(transport, architecture)

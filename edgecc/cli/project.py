@@ -4,7 +4,7 @@
     boards = "site/boards.toml"
 
     [toolchain]
-    cc = "aarch64-linux-gnu-gcc"         # or env = "environment-setup-...", or buildroot-host = "..."
+    cc = "aarch64-linux-gnu-gcc"         # or env = "environment-setup-..." or buildroot-host
     sysroot = "sysroot"
     cflags = ["-mtune=cortex-a76"]
     ldflags = []

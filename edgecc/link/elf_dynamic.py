@@ -12,8 +12,11 @@ from edgecc.errors import BundleError
 from edgecc.link.elf_file import PT_DYNAMIC, PT_INTERP, PT_LOAD, ElfFile
 
 # Source: System V gABI, Dynamic Section; LSB Core, Symbol Versioning; the GNU hash table.
-DT_NEEDED, DT_HASH, DT_STRTAB, DT_SYMTAB = 1, 4, 5, 6
-DT_GNU_HASH, DT_VERSYM, DT_VERNEED, DT_VERNEEDNUM = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
+DT_NEEDED, DT_STRTAB, DT_SYMTAB = 1, 5, 6
+DT_VERSYM, DT_VERNEED, DT_VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
+# what else has an address: hash tables, relocations, version definitions, start and end functions
+TABLES = {4, DT_STRTAB, 7, 12, 13, 17, 23, 25, 26, 36, 0x6FFFFEF5, DT_VERSYM, 0x6FFFFFFC,
+          DT_VERNEED}
 VERSION_INDEX = 0x7FFF  # the top bit hides a symbol from the static linker
 MOST, LONGEST_CHAIN = 1 << 10, 1 << 8  # far beyond any sane file: libraries, versions of each
 MOST_SYMBOLS = 1 << 16
@@ -110,7 +113,7 @@ def _versioned_symbols(file: ElfFile,
     """(version index, name) of every undefined symbol."""
     symbols, strings = _place(file, tags, DT_SYMTAB), _place(file, tags, DT_STRTAB)
     versions, size = _place(file, tags, DT_VERSYM), 24 if file.wide else 16
-    for number in range(1, _undefined_count(file, tags)):
+    for number in range(1, _symbol_count(file, tags, size)):
         name, = file.unpack("I", symbols + number * size)
         section, = file.unpack("H", symbols + number * size + (6 if file.wide else 14))
         if not section and name:
@@ -118,14 +121,8 @@ def _versioned_symbols(file: ElfFile,
             yield index & VERSION_INDEX, file.text(strings + name)
 
 
-def _undefined_count(file: ElfFile, tags: list[tuple[int, int]]) -> int:
-    """How many symbols come before the last undefined one: all of a DT_HASH table, or those that
-    a GNU hash table leaves out, which are the undefined ones."""
-    known = {tag for tag, _ in tags}
-    if DT_HASH in known:
-        _, count = file.unpack("II", _place(file, tags, DT_HASH))
-    elif DT_GNU_HASH in known:
-        _, count = file.unpack("II", _place(file, tags, DT_GNU_HASH))
-    else:
-        count = 0
-    return min(count, MOST_SYMBOLS)
+def _symbol_count(file: ElfFile, tags: list[tuple[int, int]], size: int) -> int:
+    """Entries of the symbol table, which nothing tells: it ends where another table begins."""
+    start = next((value for tag, value in tags if tag == DT_SYMTAB), 0)
+    after = [value for tag, value in tags if tag in TABLES and value > start]
+    return min((min(after) - start) // size, MOST_SYMBOLS) if after else 0

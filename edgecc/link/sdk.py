@@ -31,7 +31,8 @@ def from_yocto(script: Path, inherited: Mapping[str, str]) -> tuple[Toolchain, t
     compiler = shutil.which(argv[0], path=values.get("PATH"))
     if compiler is None:
         raise ToolchainError(f"its compiler {argv[0]!r} is not on the PATH that it sets",
-                             where=str(script), advice="is the SDK installed where the script says?")
+                             where=str(script),
+                             advice="is the SDK installed where the script says?")
     sysroot = values.get("SDKTARGETSYSROOT") or values.get("OECORE_TARGET_SYSROOT") or None
     if sysroot and not Path(sysroot).is_dir():
         raise ToolchainError(f"its sysroot {sysroot} does not exist", where=str(script))
