@@ -15,7 +15,7 @@ from edgecc.errors import ToolchainError
 ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=")
 MORE = re.compile(r"[ \t]+([A-Za-z_]\w*)=")  # a second assignment of one export
 NAMES = re.compile(r"[ \t]*(export|unset)((?:[ \t]+[A-Za-z_]\w*)*)[ \t]*(?:#[^\n]*)?(?=\n|\Z)")
-END = re.compile(r"[ \t]*(?:;[ \t]*)?(?:#[^\n]*)?(?=\n|\Z)")
+END = re.compile(r"[ \t]*(?:;|(?:#[^\n]*)?(?:\n|\Z))")
 QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'|(?:^|\s)#.*")
 BLOCK = re.compile(r"(?:^|[;&|]|\s)(if|for|while|until|case|fi|done|esac|\{|\})(?=$|[;&|]|\s)")
 CLOSING = ("fi", "done", "esac", "}")
@@ -45,17 +45,18 @@ class _Script:
 
     def skip_line(self) -> None:
         """Past a command, and past the whole of a block that it opens."""
-        first, start, depth = self.line(), self.at, 0
+        first, start, depth, opened = self.line(), self.at, 0, ""
         while True:
             end = self.text.find("\n", self.at)
             line = self.text[self.at : end if end >= 0 else len(self.text)]
             words = BLOCK.findall(QUOTED.sub(" ", line))
+            opened = opened or next(iter(words), "")
             depth += sum(-1 if word in CLOSING else 1 for word in words)
             self.at = end + 1 if end >= 0 else len(self.text)
-            if depth <= 0 and not line.endswith("\\"):
+            if depth <= 0 and (end < 0 or not line.endswith("\\")):
                 break
             if end < 0:
-                raise self.error(f"`{words[0] if words else line[:20]}` has no end", start)
+                raise self.error(f"`{opened}` has no end", start)
         self.skipped.append((first, self.line(self.at - 1) if end >= 0 else self.line()))
 
 
@@ -73,7 +74,7 @@ def read(text: str, where: str,
 
 def _statement(script: _Script) -> None:
     if end := END.match(script.text, script.at):
-        script.at = end.end() + 1
+        script.at = end.end()
     elif found := NAMES.match(script.text, script.at):
         if found[1] == "unset":
             for name in found[2].split():

@@ -236,7 +236,7 @@ def test_a_newer_glibc_is_refused_by_symbol_before_anything_is_sent(tmp_path):
     files, cache = linked(toolchain=(GCC,), libc="glibc"), tmp_path / "cache"
     assert any("__libc_start_main" in need.symbols and need.version == "GLIBC_2.34"
                for need in requirements(files["runner/runner"]))
-    with pytest.raises(BoardError, match=r"newer glibc than the board has: GLIBC_2.34 for "
+    with pytest.raises(BoardError, match=r"newer glibc than the board has: .*GLIBC_2.34 for "
                        r"__libc_start_main \(needed glibc 2.34, available glibc 2.31\); "
                        r"compile with --libc glibc-2.31"):
         ready(libc_of_release(tmp_path / "old", b"2.31"), files, cache)
