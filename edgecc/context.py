@@ -20,11 +20,13 @@ def default_cache_dir() -> Path:
 class Context:
     """Passed to every verb: no verb reads the environment, prints, or keeps globals.
 
-    `progress(verb, line)` is called once per verb with its summary line.
+    `progress(verb, line)` is called once per verb with its summary line. `ask(prompt)` gives a
+    secret (a board's password); None where there is nobody to be asked.
     """
 
     cache_dir: Path = field(default_factory=default_cache_dir)
     seed: int = 0
     dump_dir: Path | None = None
     progress: Progress = lambda verb, line: None
+    ask: Callable[[str], str] | None = None
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("edgecc"))

@@ -31,7 +31,7 @@ def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board:
     one golden vector wrongly (nothing is timed then); BundleError when the bundle lacks a part.
     """
     vectors = golden.vectors_of(bundle_files, manifest)
-    with open_transport(board, context.cache_dir) as transport:
+    with open_transport(board, context.cache_dir, context.ask) as transport:
         before, deployment = prepare(transport, bundle_files, manifest, context)
         with start(transport, deployment, bundle_files, manifest) as client:
             agreement = golden.replay(client, vectors, board.name)
@@ -63,7 +63,7 @@ def run_many(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], boa
     """
     context = context or Context()
     sizes = [port["bytes"] for port in manifest["outputs"]]
-    with open_transport(board, context.cache_dir) as transport:
+    with open_transport(board, context.cache_dir, context.ask) as transport:
         _, deployment = prepare(transport, bundle_files, manifest, context)
         with start(transport, deployment, bundle_files, manifest) as client:
             outputs = [golden.infer(client, list(inputs), sizes) for inputs in samples]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 KINDS = ("ssh", "local", "emulator", "fake")
+SSH_PORT = 22
+JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^]\s]+\]|[^:@,\s]+)"
+                  r"(?::(?P<port>\d{1,5}))?")
 
 
 @dataclass(frozen=True)
@@ -14,6 +18,8 @@ class Board:
 
     `transport` is ssh, local (this machine), emulator (this machine, through `emulator`) or fake.
     `target` names the chip. `emulator` is put before every program of the target, also over ssh.
+    `jump` ("user@gateway:port") is a host that leads to it; key and known_hosts serve both.
+    `ssh_config`: ~/.ssh/config completes what is not said here.
     `key` and `known_hosts` are paths on this machine; `workdir` is a folder on the board (None:
     `.cache/edgecc` in the login folder over ssh, a folder in edgecc's cache otherwise).
     `cpus` pins the runner: its threads to these cores, one after the other (a runner of one
@@ -24,10 +30,12 @@ class Board:
     transport: str
     target: str
     host: str | None = None
-    port: int = 22
+    port: int = SSH_PORT
     user: str | None = None
     key: str | None = None
     known_hosts: str | None = None
+    jump: str | None = None
+    ssh_config: bool = False
     workdir: str | None = None
     emulator: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from edgecc.errors import BoardError
-from edgecc.rpc.board import KINDS, Board
+from edgecc.rpc.board import JUMP, KINDS, Board
 from edgecc.targets import all_targets, get_target
 
 if sys.version_info >= (3, 11):
@@ -31,11 +31,12 @@ else:  # pragma: no cover
 
 TYPES: dict[str, tuple[type, ...]] = {
     "transport": (str,), "target": (str,), "host": (str,), "port": (int,), "user": (str,),
-    "key": (str,), "known_hosts": (str,), "workdir": (str,), "emulator": (list,), "cpus": (list,),
+    "key": (str,), "known_hosts": (str,), "jump": (str,), "ssh_config": (bool,),
+    "workdir": (str,), "emulator": (list,), "cpus": (list,),
     "cpu": (int,),
     "timeout_s": (int, float), "connect_timeout_s": (int, float),
 }
-WORDS = {str: "a string", int: "a whole number", float: "a number"}
+WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 ITEMS: dict[str, type] = {"emulator": str, "cpus": int}
 PATHS = ("key", "known_hosts")
 MOST_CPUS = 1024
@@ -114,7 +115,7 @@ def _check_type(key: str, value: Any, where: str) -> None:
             f"unknown key {key!r}", where=where,
             advice=f"did you mean {near[0]}?" if near else f"known keys are {', '.join(TYPES)}",
         )
-    fits = isinstance(value, TYPES[key]) and not isinstance(value, bool)
+    fits = isinstance(value, TYPES[key]) and isinstance(value, bool) == (TYPES[key] == (bool,))
     words = WORDS.get(TYPES[key][-1], "")
     if key in ITEMS:
         fits = fits and bool(value) and all(type(v) is ITEMS[key] and v != "" for v in value)
@@ -140,6 +141,9 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
     for key, needed_by in (("host", "ssh"), ("emulator", "emulator")):
         if kind == needed_by and not values.get(key):
             raise BoardError(f'{key} is missing (transport = "{kind}" needs it)', where=where)
+    if not JUMP.fullmatch(values.get("jump", "x")):
+        raise BoardError(f"jump = {values['jump']!r} is not one host", where=where,
+                         advice='write jump = "user@gateway" or "user@gateway:port"')
     if not 0 < values.get("port", 22) < 65536:
         raise BoardError(f"port = {values['port']} is outside 1 to 65535", where=where)
     if {"cpu", "cpus"} <= values.keys():

@@ -27,7 +27,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
 def place(board: Any) -> str:
     if board.host:
-        return f"{board.user + '@' if board.user else ''}{board.host}:{board.port}"
+        way = f" through {board.jump}" if board.jump else ""
+        return f"{board.user + '@' if board.user else ''}{board.host}:{board.port}{way}"
     return " ".join(board.emulator) or "this machine"
 
 
@@ -35,5 +36,5 @@ def record(board: Any) -> dict[str, Any]:
     """Site facts, without the paths of keys."""
     return {"name": board.name, "target": board.target, "transport": board.transport,
             "host": board.host, "port": board.port if board.host else None,
-            "user": board.user, "emulator": list(board.emulator), "emulated": board.emulated,
+            "user": board.user, "jump": board.jump, "emulator": list(board.emulator), "emulated": board.emulated,
             "cpus": list(board.cpus)}

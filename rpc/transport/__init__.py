@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from edgecc.rpc.board import Board
@@ -10,8 +11,10 @@ from edgecc.rpc.transport.base import Process, Transport
 __all__ = ["Process", "Transport", "open_transport"]
 
 
-def open_transport(board: Board, cache_dir: Path) -> Transport:
-    """The way to a board. `cache_dir` holds the files of boards that are this machine.
+def open_transport(board: Board, cache_dir: Path,
+                   ask: Callable[[str], str] | None = None) -> Transport:
+    """The way to a board. `cache_dir` holds the files of boards that are this machine; `ask`
+    gives the secret that a prompt asks for, where somebody is there to be asked.
 
     Raises BoardError when the board cannot be reached.
     """
@@ -19,7 +22,7 @@ def open_transport(board: Board, cache_dir: Path) -> Transport:
     if board.transport == "ssh":
         from edgecc.rpc.transport.ssh import SshTransport
 
-        return SshTransport(board)
+        return SshTransport(board, ask)
     if board.transport == "fake":
         from edgecc.rpc.transport.fake import FakeTransport
 

@@ -1,7 +1,6 @@
-"""SshTransport: a board over SSH. The only module that knows paramiko.
+"""SshTransport: a board over SSH. Only the modules ssh*.py beside it know paramiko.
 
-Host keys are verified against the user's known_hosts and the board's own; nothing is ever accepted
-on trust. A server that refuses a second channel on a connection gets a new connection per channel.
+A server that refuses a second channel on a connection gets a new connection per channel.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import shlex
-import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,38 +15,26 @@ import paramiko
 
 from edgecc.errors import BoardError
 from edgecc.rpc.board import Board
-from edgecc.rpc.transport import host_key
 from edgecc.rpc.transport.base import read_all
+from edgecc.rpc.transport.ssh_connect import LOG, Ask, Login
 from edgecc.rpc.transport.ssh_files import Files, SftpFiles, ShellFiles, Upload
 from edgecc.rpc.transport.ssh_process import SshProcess
 
-LOG = "edgecc.ssh"
 SAY_PID = 'echo "edgecc-pid $$" >&2; exec "$@"'
 SAY_PID_WITH_INPUT = 'echo "edgecc-pid $$" >&2; file="$1"; shift; exec "$@" < "$file"'
 ANSWER_BYTES = 1 << 16
 
 
-class UnknownHostKey(paramiko.SSHException):
-    """The server's key is in no known_hosts file."""
-
-    def __init__(self, key: paramiko.PKey):
-        super().__init__("unknown host key")
-        self.key = key
-
-
-class _Refuse(paramiko.MissingHostKeyPolicy):
-    def missing_host_key(self, client, hostname, key):
-        raise UnknownHostKey(key)
-
-
 class SshTransport:
-    """Programs and files of a board over SSH. Raises BoardError when it cannot log in."""
+    """Programs and files of a board over SSH. `ask` gives a secret for a prompt, where somebody
+    can be asked. Raises BoardError when it cannot log in."""
 
-    def __init__(self, board: Board):
+    def __init__(self, board: Board, ask: Ask | None = None):
         logging.getLogger(LOG).addHandler(logging.NullHandler())
         self.board = board
         self.workdir = board.workdir or ".cache/edgecc"
-        self._clients = [connect(board)]
+        self._login = Login(board, ask)
+        self._clients = [self._login.connect()]
         self._processes: list[SshProcess] = []
         self._file_access: Files | None = None
 
@@ -87,7 +73,7 @@ class SshTransport:
             raise self._dropped("before a program was started", error) from error
 
     def _channel_of_its_own(self) -> tuple[paramiko.Channel, Callable[[], None]]:
-        client = connect(self.board)
+        client = self._login.connect()
         self._clients.append(client)
         try:
             channel = self._open_session(client)
@@ -183,7 +169,7 @@ class SshTransport:
             if not self._alive():
                 for client in self._clients:
                     client.close()
-                self._clients, self._file_access = [connect(self.board)], None
+                self._clients, self._file_access = [self._login.connect()], None
             self.answer(["rm", "-f", "--", draft])
         except BoardError as error:
             logging.getLogger(LOG).warning("%s was left on the board: %s", draft, error)
@@ -232,66 +218,3 @@ class SshTransport:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-
-def connect(board: Board) -> paramiko.SSHClient:
-    """A logged-in connection. Raises BoardError saying which of the many things went wrong."""
-    client = paramiko.SSHClient()
-    client.set_log_channel(LOG)
-    client.set_missing_host_key_policy(_Refuse())
-    try:
-        _load_known_hosts(client, board)
-        client.connect(
-            str(board.host), board.port, board.user, key_filename=_key_of(board),
-            allow_agent=board.key is None, look_for_keys=board.key is None,
-            timeout=board.connect_timeout_s, banner_timeout=board.connect_timeout_s,
-            auth_timeout=board.connect_timeout_s,
-        )
-    except (OSError, EOFError, paramiko.SSHException, ValueError) as error:
-        client.close()
-        raise _connect_error(board, error) from error
-    except BaseException:
-        client.close()
-        raise
-    return client
-
-
-def _load_known_hosts(client: paramiko.SSHClient, board: Board) -> None:
-    users = Path("~/.ssh/known_hosts").expanduser()
-    if users.is_file():
-        client.load_system_host_keys(str(users))
-    if board.known_hosts:
-        if not Path(board.known_hosts).is_file():
-            raise BoardError(f"known_hosts file {board.known_hosts} does not exist",
-                             where=board.name)
-        client.load_host_keys(board.known_hosts)
-
-
-def _key_of(board: Board) -> str | None:
-    if board.key and not Path(board.key).is_file():
-        raise BoardError(f"key file {board.key} does not exist", where=board.name)
-    return board.key
-
-
-def _connect_error(board: Board, error: Exception) -> BoardError:
-    address = f"{board.host}:{board.port}"
-    match error:
-        case UnknownHostKey():
-            what, advice = host_key.unknown(board, error.key)
-        case paramiko.BadHostKeyException():
-            what, advice = host_key.changed(board, error.key, error.expected_key)
-        case paramiko.PasswordRequiredException():
-            what, advice = f"key {board.key or ''} has a passphrase", "add it to ssh-agent"
-        case paramiko.AuthenticationException():
-            what = f"{address} refused to let {board.user or 'you'} log in"
-            advice = "check user and key of the board, and authorized_keys on it"
-        case socket.gaierror():
-            what, advice = f"host name {board.host} is unknown", "check host of the board"
-        case TimeoutError():
-            what = f"{address} did not answer within {board.connect_timeout_s:g} s"
-            advice = "check power, network and host of the board"
-        case OSError():
-            reason = getattr(error, "strerror", None) or str(error)
-            what, advice = f"{address} cannot be reached: {reason}", "check power, network and port"
-        case _:
-            what, advice = f"{address} does not speak SSH as expected: {error}", "check port"
-    return BoardError(what, where=board.name, advice=advice)

@@ -20,7 +20,8 @@ from edgecc.rpc.bench import bench, run_once
 from edgecc.rpc.deploy import deploy
 from edgecc.rpc.transport import open_transport
 from edgecc.rpc.transport.base import read_all
-from edgecc.rpc.transport.ssh import SshTransport, connect
+from edgecc.rpc.transport.ssh import SshTransport
+from edgecc.rpc.transport.ssh_connect import connect
 from edgecc.rpc.transport.ssh_files import SftpFiles, ShellFiles, Upload
 from edgecc.targets import host_cpu
 
