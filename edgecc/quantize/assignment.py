@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from edgecc.quantize import operators, pixels
+from edgecc.quantize import operators, pixels, regions
 from edgecc.quantize.parameters import Parameters
 
 
@@ -43,11 +43,15 @@ def assign(model: ir.Model) -> Assignment:
     """Decide for every node of the main graph."""
     nodes = list(model.graph)
     possible = {node.name or "": operators.classify(node) for node in nodes}
+    runs = regions.find(nodes)
+    for node in (node for run in runs for node in run):
+        possible[node.name or ""] = operators.Verdict("table")
+    inner = {id(value) for run in runs for node in run[:-1] for value in node.outputs}
     wanted = _wanted(nodes, possible)
     result = Assignment()
     for node in nodes:
         _decide(node, possible[node.name or ""], wanted, result)
-    fused = {id(v) for node in nodes for v in _swallowed(node, result)}
+    fused = inner | {id(v) for node in nodes for v in _swallowed(node, result)}
     for value in model.graph.inputs:
         _add_if_read(value, result)
     for node in nodes:
