@@ -25,7 +25,8 @@ DRIVER = r"""
 static FILE *in, *out;
 static unsigned char *guarded(size_t n, size_t align) {
   size_t page = 4096, body = (n + page - 1) / page * page + page;
-  unsigned char *p = mmap(0, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char *p = mmap(0, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1, 0);
   if (p == MAP_FAILED || mprotect(p + body, page, PROT_NONE)) exit(3);
   memset(p, 0x5a, body);
   return p + body - (n + align - 1) / align * align;
@@ -96,7 +97,8 @@ def _run(cases, target, folder):
 
 def _call(case, symbol, data):
     scratch = case.record.scratch_bytes(case.spec)
-    packed = np.ascontiguousarray(case.record.pack(case.spec, case.constants)).view(np.uint8).ravel()
+    packed = np.ascontiguousarray(case.record.pack(case.spec, case.constants))
+    packed = packed.view(np.uint8).ravel()
     names, lines, results = [], [], []
     for i, array in enumerate(case.inputs):
         data.append(np.ascontiguousarray(array).tobytes())

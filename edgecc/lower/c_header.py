@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from edgecc.lower import c_text
-from edgecc.lower import parallel
+from edgecc.lower import c_text, parallel
 from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, WEIGHTS_ALIGN, Facts
 
 

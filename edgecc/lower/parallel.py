@@ -87,7 +87,7 @@ def error_cases(facts: Facts) -> str:
     """Cases of `<p>_error`."""
     upper = facts.upper
     return f"""\
-    case 6: return "pool memory too small or misaligned: see {upper}_POOL_BYTES, {upper}_POOL_ALIGN";
+    case 6: return "pool too small or misaligned: see {upper}_POOL_BYTES, {upper}_POOL_ALIGN";
     case 7: return "a thread could not be started";
     case 8: return "a cpu of the list does not exist or is not allowed";
     case 9: return "not a started pool, or one of more threads than {upper}_THREADS";

@@ -207,10 +207,12 @@ static void stop_threads(void) {
   has_threads = 0;
 }
 
+static size_t pin_bytes_most(void) { return 4 * (size_t)(model->threads > 1 ? model->threads : 1); }
+
 static int right_size(unsigned type, uint32_t length) {
   static const unsigned char payload_bytes[] = {0, 0, 0, 4, 4, 4, 4, 0, 4, 0};
   if (type == SET_INPUT) return 1; /* looks for itself */
-  if (type == PIN && length % 4 == 0 && length > 0 && length <= request_room) return 1;
+  if (type == PIN && length % 4 == 0 && length > 0 && length <= pin_bytes_most()) return 1;
   if (length == payload_bytes[type]) return 1;
   refuse_number(type, "wrong payload size: bytes", payload_bytes[type], length);
   return 0;
@@ -278,7 +280,7 @@ static void make_room(void) {
   int32_t i;
   inputs = map((size_t)model->input_count * sizeof *inputs);
   step_ns = map((size_t)model->step_count * sizeof *step_ns);
-  request_room = 4 * (size_t)(model->threads > 1 ? model->threads : 1);
+  request_room = pin_bytes_most();
   for (i = 0; i < model->input_count; i++) {
     size_t bytes = model->input_bytes(i);
     inputs[i] = map(bytes);
