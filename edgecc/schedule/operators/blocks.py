@@ -16,6 +16,14 @@ def _block(node: Node, x: Tensor, divided: Sequence[int], by: int) -> int:
     return size
 
 
+def _mode(node: Node) -> str:
+    """Whether the pixels of a block are the outer (DCR) or the inner (CRD) part of channels."""
+    mode = node.attribute("mode", "DCR")
+    if mode not in ("DCR", "CRD"):
+        node.refuse(f"mode {mode!r} is unknown", "use DCR or CRD")
+    return mode
+
+
 def _moved(node: Node, x: Tensor, cut: Sequence[int], permutation: Sequence[int],
            shape: Sequence[int]) -> None:
     parts = node.emit(Reshape, [x.name], cut, like=x, last=False)
@@ -26,12 +34,10 @@ def _moved(node: Node, x: Tensor, cut: Sequence[int], permutation: Sequence[int]
 
 @operator("DepthToSpace")
 def depth_to_space(node: Node) -> None:
-    x, mode = node.tensor(), node.attribute("mode", "DCR")
+    x, mode = node.tensor(), _mode(node)
     block = _block(node, x, (1,), 2)
     n, c, h, w = x.shape
     depth = c // block**2
-    if mode not in ("DCR", "CRD"):
-        node.refuse(f"mode {mode!r} is unknown", "use DCR or CRD")
     cut, order = ((n, block, block, depth, h, w), (0, 3, 4, 1, 5, 2)) if mode == "DCR" else (
         (n, depth, block, block, h, w), (0, 1, 4, 2, 5, 3))
     _moved(node, x, cut, order, (n, depth, h * block, w * block))
@@ -39,8 +45,9 @@ def depth_to_space(node: Node) -> None:
 
 @operator("SpaceToDepth")
 def space_to_depth(node: Node) -> None:
-    x = node.tensor()
+    x, mode = node.tensor(), _mode(node)
     block = _block(node, x, (2, 3), 1)
     n, c, h, w = x.shape
     cut = (n, c, h // block, block, w // block, block)
-    _moved(node, x, cut, (0, 3, 5, 1, 2, 4), (n, c * block**2, h // block, w // block))
+    order = (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4)
+    _moved(node, x, cut, order, (n, c * block**2, h // block, w // block))
