@@ -4,10 +4,14 @@ from dataclasses import replace
 
 from edgecc.targets.target import Region, Target, Toolchain
 
+CODE_AND_WEIGHTS = ("code", "weights")
 
-def _zig(cpu: str, abi: str = "eabihf") -> Toolchain:
+
+def _zig(cpu: str, gnu: str, floats: str = "hard") -> Toolchain:
+    """zig's names of cores say nothing of the FPU: its features are added."""
+    abi = "eabihf" if floats == "hard" else "eabi"
     return Toolchain("zig", ("zig", "cc", "-target", f"thumb-freestanding-{abi}", f"-mcpu={cpu}"),
-                     libc="none")
+                     libc="none", gnu_flags=("-mthumb", f"-mfloat-abi={floats}", *gnu.split()))
 
 
 CORTEX_M4F = Target(
@@ -16,18 +20,20 @@ CORTEX_M4F = Target(
     triple="thumbv7em-none-eabihf",
     cpu="cortex-m4",
     float_abi="hard",
+    vector_bits=128,
     llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"thumb2", "dsp", "fpu32"}),
     architecture="thumbv7em",
-    memories=(Region("flash", 1 << 22, base=0x0, may_hold=("weights",)),
-              Region("ram", 1 << 22, base=0x20000000, may_hold=("arena",))),
-    toolchain=_zig("cortex_m4"),
+    memories=(Region("flash", 1 << 22, base=0x0, may_hold=CODE_AND_WEIGHTS),
+              Region("ram", 1 << 24, base=0x21000000, may_hold=("arena",))),
+    toolchain=_zig("cortex_m4+vfp4d16sp", "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"),
     runner="baremetal",
     emulator=("qemu-system-arm", "-M", "mps2-an386"),
     source={
         "features": "Arm Cortex-M4 Technical Reference Manual r0p1: Armv7E-M, FPv4-SP",
         "cores": "one by design",
-        "memories": "Arm Application Note 386: ZBT SRAM of the MPS2 board, 4 MB each",
+        "vector_bits": "an MVE register; only quietens LLVM on cores without vectors",
+        "memories": "Arm Application Note 386: ZBT SRAM 1 of 4 MB, PSRAM of 16 MB",
     },
 )
 CORTEX_M3 = replace(
@@ -37,14 +43,14 @@ CORTEX_M3 = replace(
     triple="thumbv7m-none-eabi",
     cpu="cortex-m3",
     float_abi="soft",
-    features=frozenset({"thumb2"}),
+    features=frozenset({"thumb2", "soft-float"}),
     architecture="thumbv7m",
-    toolchain=_zig("cortex_m3", "eabi"),
+    toolchain=_zig("cortex_m3", "-mcpu=cortex-m3", "soft"),
     emulator=("qemu-system-arm", "-M", "mps2-an385"),
     source={
+        **CORTEX_M4F.source,
         "features": "Arm Cortex-M3 Technical Reference Manual r2p0: Armv7-M",
-        "cores": "one by design",
-        "memories": "Arm Application Note 385: ZBT SRAM of the MPS2 board, 4 MB each",
+        "memories": "Arm Application Note 385: ZBT SRAM 1 of 4 MB, PSRAM of 16 MB",
     },
 )
 CORTEX_M0PLUS = replace(
@@ -53,13 +59,12 @@ CORTEX_M0PLUS = replace(
     description="Arm Cortex-M0+ (Armv6-M, no FPU, bare metal)",
     triple="thumbv6m-none-eabi",
     cpu="cortex-m0plus",
-    features=frozenset({"thumb"}),
+    features=frozenset({"thumb", "soft-float"}),
     architecture="thumbv6m",
-    toolchain=_zig("cortex_m0plus", "eabi"),
+    toolchain=_zig("cortex_m0plus", "-mcpu=cortex-m0plus", "soft"),
     source={
+        **CORTEX_M3.source,
         "features": "Arm Cortex-M0+ Technical Reference Manual r0p1: Armv6-M",
-        "cores": "one by design",
-        "memories": "Arm Application Note 385: ZBT SRAM of the MPS2 board, 4 MB each",
     },
 )
 CORTEX_M7 = replace(
@@ -67,12 +72,14 @@ CORTEX_M7 = replace(
     name="cortex-m7",
     description="Arm Cortex-M7 with FPU (DSP instructions, bare metal)",
     cpu="cortex-m7",
-    toolchain=_zig("cortex_m7"),
+    toolchain=_zig("cortex_m7+fp_armv8d16sp", "-mcpu=cortex-m7 -mfpu=fpv5-sp-d16"),
     emulator=("qemu-system-arm", "-M", "mps2-an500"),
+    memories=(Region("flash", 1 << 22, base=0x0, may_hold=CODE_AND_WEIGHTS),
+              Region("ram", 1 << 24, base=0x60000000, may_hold=("arena",))),
     source={
+        **CORTEX_M4F.source,
         "features": "Arm Cortex-M7 Technical Reference Manual r1p2: Armv7E-M, FPv5",
-        "cores": "one by design",
-        "memories": "Arm Application Note 500: ZBT SRAM of the MPS2+ board, 4 MB each",
+        "memories": "Arm Application Note 500: ZBT SRAM 1 of 4 MB, PSRAM of 16 MB",
     },
 )
 CORTEX_M33 = replace(
@@ -82,14 +89,14 @@ CORTEX_M33 = replace(
     triple="thumbv8m.main-none-eabihf",
     cpu="cortex-m33",
     architecture="thumbv8m.main",
-    toolchain=_zig("cortex_m33"),
+    toolchain=_zig("cortex_m33+fp_armv8d16sp+dsp", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16"),
     emulator=("qemu-system-arm", "-M", "mps2-an505"),
-    memories=(Region("flash", 1 << 22, base=0x10000000, may_hold=("weights",)),
-              Region("ram", 1 << 21, base=0x38000000, may_hold=("arena",))),
+    memories=(Region("flash", 1 << 22, base=0x10000000, may_hold=CODE_AND_WEIGHTS),
+              Region("ram", 1 << 24, base=0x80000000, may_hold=("arena",))),
     source={
+        **CORTEX_M4F.source,
         "features": "Arm Cortex-M33 Technical Reference Manual r1p0: Armv8-M Mainline, DSP, FPv5",
-        "cores": "one by design",
-        "memories": "Arm Application Note 505: SSRAM1 (secure alias) 4 MB, SSRAM2 2 MB",
+        "memories": "Arm Application Note 505: SSRAM 1 of 4 MB (secure alias), PSRAM of 16 MB",
     },
 )
 CORTEX_M55 = replace(
@@ -100,14 +107,16 @@ CORTEX_M55 = replace(
     cpu="cortex-m55",
     features=frozenset({"thumb2", "dsp", "fpu32", "mve"}),
     architecture="thumbv8.1m.main",
-    toolchain=_zig("cortex_m55"),
+    toolchain=_zig("cortex_m55+mve_fp+fp_armv8d16sp", "-mcpu=cortex-m55"),
     emulator=("qemu-system-arm", "-M", "mps3-an547"),
-    memories=(Region("flash", 1 << 19, base=0x0, may_hold=("weights",)),
-              Region("ram", 1 << 21, base=0x21000000, may_hold=("arena", "weights"))),
+    memories=(Region("itcm", 1 << 19, base=0x0, may_hold=("code",)),
+              Region("code_sram", 1 << 21, base=0x11000000, may_hold=("weights",)),
+              Region("ram", 1 << 22, base=0x31000000, may_hold=("arena",))),
     source={
+        **CORTEX_M4F.source,
         "features": "Arm Cortex-M55 Technical Reference Manual r1p0: Armv8.1-M, MVE-I and MVE-F",
-        "cores": "one by design",
-        "memories": "Arm Application Note 547: ITCM 512 KB, SRAM 2 MB",
+        "memories": "Arm Application Note 547: ITCM 512 KB, code SRAM 2 MB, internal SRAM 4 MB "
+        "(secure aliases)",
     },
 )
 CORTEX_M85 = replace(
@@ -115,11 +124,11 @@ CORTEX_M85 = replace(
     name="cortex-m85",
     description="Arm Cortex-M85 with MVE (Helium) and FPU (bare metal)",
     cpu="cortex-m85",
-    toolchain=_zig("cortex_m85"),
+    toolchain=_zig("cortex_m85+mve_fp+fp_armv8d16sp", "-march=armv8.1-m.main+mve.fp+fp.dp"),
     source={
+        **CORTEX_M55.source,
         "features": "Arm Cortex-M85 Technical Reference Manual r0p2: Armv8.1-M, MVE-I and MVE-F",
-        "cores": "one by design",
-        "memories": "Arm Application Note 547: ITCM 512 KB, SRAM 2 MB (QEMU has no M85 board)",
+        "memories": CORTEX_M55.source["memories"] + "; QEMU has no board with an M85",
     },
 )
 TARGETS = (CORTEX_M0PLUS, CORTEX_M3, CORTEX_M4F, CORTEX_M7, CORTEX_M33, CORTEX_M55, CORTEX_M85)

@@ -12,17 +12,19 @@ RV32IMC = Target(
     attributes=("+m", "+c"),
     abi="ilp32",
     llvm_options=("-unroll-threshold-aggressive:uint=0",),
-    features=frozenset({"rv32"}),
+    features=frozenset({"rv32", "soft-float"}),
     architecture="riscv32",
-    memories=(Region("ram", 1 << 27, base=0x80000000),),
+    memories=(Region("flash", 1 << 26, base=0x80000000, may_hold=("code", "weights")),
+              Region("ram", 1 << 26, base=0x84000000, may_hold=("arena",))),
     toolchain=Toolchain("zig", ("zig", "cc", "-target", "riscv32-freestanding-none",
-                                "-mcpu=generic_rv32+m+c"), libc="none"),
+                                "-mcpu=generic_rv32+m+c"), libc="none",
+                        gnu_flags=("-march=rv32imc", "-mabi=ilp32")),
     runner="baremetal",
     emulator=("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
     source={
         "features": "The RISC-V Instruction Set Manual, Volume I: RV32IMC",
         "cores": "an allowance: one core",
-        "memories": "QEMU's virt machine: 128 MB from 0x80000000",
+        "memories": "QEMU's virt machine: 128 MB of RAM from 0x80000000, half of it as flash",
     },
 )
 RV32IMAFC = replace(
@@ -33,11 +35,12 @@ RV32IMAFC = replace(
     abi="ilp32f",
     features=frozenset({"rv32", "fpu32"}),
     toolchain=Toolchain("zig", ("zig", "cc", "-target", "riscv32-freestanding-none",
-                                "-mcpu=generic_rv32+m+a+f+c", "-mabi=ilp32f"), libc="none"),
+                                "-mcpu=generic_rv32+m+a+f+c", "-mabi=ilp32f"),
+                        libc="none", gnu_flags=("-march=rv32imafc", "-mabi=ilp32f")),
     source={
         "features": "The RISC-V Instruction Set Manual, Volume I: RV32IMAFC",
         "cores": "an allowance: one core",
-        "memories": "QEMU's virt machine: 128 MB from 0x80000000",
+        "memories": "QEMU's virt machine: 128 MB of RAM from 0x80000000, half of it as flash",
     },
 )
 TARGETS = (RV32IMC, RV32IMAFC)
