@@ -23,7 +23,7 @@ setup(
     packages=packages(),
     package_dir={"edgecc": "edgecc", "edgecc.targets": "targets", "edgecc.rpc": "rpc"},
     package_data={
-        "edgecc.lower": ["runtime/*"],
+        "edgecc.lower": ["runtime/*", "runtime/baremetal/*"],
         "edgecc.rpc": ["*.c"],
         "edgecc.bundle": ["*.json", "templates/*"],
         "edgecc": ["py.typed"],

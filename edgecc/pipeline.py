@@ -63,7 +63,8 @@ def compile(
     if target.runner != "none":
         named: dict[str, Any] = {"config": config, "context": context, "name": origin.prefix,
                                  "version": origin.version}
-        files = link.link_linux(program, plan, objects, target, **named)
+        linked = link.link_baremetal if target.runner == "baremetal" else link.link_linux
+        files = linked(program, plan, objects, target, **named)
         stack = link.stack_bytes(program, plan, objects, target, **named)
         objects = replace(objects, stack_bytes=stack)
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,

@@ -9,7 +9,7 @@ from typing import Any
 
 from edgecc.context import Context
 from edgecc.errors import BoardError, BundleError
-from edgecc.rpc import golden, statistics
+from edgecc.rpc import golden, microcontroller, statistics
 from edgecc.rpc.board import Board
 from edgecc.rpc.deploy import Deployment, deploy
 from edgecc.rpc.fit import check_fit, runner_of
@@ -78,7 +78,15 @@ def prepare(transport: Transport, files: Mapping[str, bytes], manifest: Mapping[
         if path not in files:
             raise BundleError(f"has no {path}, so it cannot be run",
                               where=str(manifest.get("name")),
-                              advice="compile it for a target that runs Linux")
+                              advice="compile it for a target with a runner")
+    if microcontroller.is_bare(manifest):
+        info = microcontroller.identify(transport.board, files, manifest)
+        return info, deploy(transport, files["runner/runner"], files["weights.bin"])
+    if transport.board.is_machine:
+        raise BoardError(f"{transport.board.target} is a microcontroller; bundle "
+                         f"{manifest['name']!r} is for {manifest['target']}",
+                         where=transport.board.name,
+                         advice=f"compile for {transport.board.target}")
     elf = runner_of(files, manifest)
     info = probe(transport, manifest["target_info"]["architecture"], context.cache_dir,
                  elf.interpreter if elf else None)

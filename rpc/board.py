@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
+# no devices but the chip; the program's streams are this process's own, through semihosting
+MACHINE = ("-display", "none", "-monitor", "none", "-serial", "none", "-parallel", "none",
+           "-no-reboot", "-semihosting-config", "enable=on,target=native", "-kernel")
 KINDS = ("ssh", "local", "emulator", "fake")
 SSH_PORT = 22
 JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^]\s]+\]|[^:@,\s]+)"
@@ -47,6 +51,14 @@ class Board:
         """Whether the board's time is an emulator's: no latency is claimed then."""
         return bool(self.emulator) or self.transport in ("emulator", "fake")
 
-    def command(self, program: Sequence[str]) -> tuple[str, ...]:
-        """The argv that runs a program of the target on this board."""
-        return (*self.emulator, *program)
+    @property
+    def is_machine(self) -> bool:
+        """Whether the emulator is a whole machine, which runs one program and has no files."""
+        return bool(self.emulator) and PurePath(self.emulator[0]).name.startswith("qemu-system-")
+
+    def command(self, program: Sequence[str], options: Sequence[str] = ()) -> tuple[str, ...]:
+        """The argv that runs a program of the target on this board. `options` are further ones
+        of the emulator."""
+        if self.is_machine:
+            return (self.emulator[0], *options, *self.emulator[1:], *MACHINE, program[0])
+        return (*self.emulator[:1], *options, *self.emulator[1:], *program)

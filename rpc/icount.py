@@ -1,4 +1,4 @@
-"""Exact instruction counts on QEMU user-mode boards, by a plug-in of our own (icount.c).
+"""Exact instruction counts on boards emulated by QEMU, by a plug-in of our own (icount.c).
 
 Two processes run 1 and 3 inferences of the same input, each with an empty environment and its
 requests from a file. What the run function and its calls execute is the figure, and it must be
@@ -73,8 +73,8 @@ def count_instructions(transport: Transport, deployment: Deployment, inputs: lis
 
 def _plugin(transport: Transport, cache_dir: Path) -> str:
     emulator = transport.board.emulator
-    if not emulator or "qemu-" not in emulator[0] or "qemu-system" in emulator[0]:
-        raise _NotCounted("instructions are counted on boards emulated by QEMU user mode")
+    if not emulator or "qemu-" not in emulator[0]:
+        raise _NotCounted("instructions are counted on boards emulated by QEMU")
     if sys.platform != "linux":
         raise _NotCounted(f"no counter plug-in for QEMU on {sys.platform}")
     argv = [sys.executable, "-m", "ziglang", "cc", "-O2", "-shared", "-fPIC",
@@ -91,9 +91,9 @@ def _tally(transport: Transport, runner: Sequence[str], request: bytes, plugin: 
     """Runs one process on a request file under the plug-in."""
     stem = f"{transport.workdir}/icount-{secrets.token_hex(6)}"
     question, answer = f"{stem}.in", f"{stem}.out"
-    program, *options = transport.board.emulator
-    argv = [program, "-plugin", f"{plugin},out={answer},run={run_symbol}", *options,
-            *runner]
+    program = transport.board.emulator[0]
+    argv = list(transport.board.command(
+        runner, ["-plugin", f"{plugin},out={answer},run={run_symbol}"]))
     if transport.board.transport == "ssh":
         argv = ["env", "-i", *argv]
     transport.put(request, question)

@@ -24,7 +24,8 @@ class Toolchain:
 
     `argv` is the compiler driver with its fixed flags; for zig, `-target TRIPLE` included.
     `libc` is musl, glibc, glibc-<version>, or empty where it is the compiler's own affair.
-    `link_flags` are for programs and shared libraries alone.
+    `link_flags` are for programs and shared libraries alone. `gnu_flags` are what a GCC or Clang
+    of the user's own must be told about the chip, where its name does not say it.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class Toolchain:
     sysroot: str | None = None
     flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
+    gnu_flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def chosen(target: Target, config: CompileConfig) -> Toolchain:
     `libc` of the result is empty where it is the compiler's own affair.
     Raises ToolchainError when there is no compiler, or it cannot give the C library asked for.
     """
-    base = target.toolchain if config.toolchain is None else named(config.toolchain)
+    base = target.toolchain if config.toolchain is None else _of_the_user(target, config.toolchain)
     if not base.argv or base.kind not in KINDS:
         raise ToolchainError(
             "no C compiler is known", where=target.name,
@@ -33,6 +33,11 @@ def chosen(target: Target, config: CompileConfig) -> Toolchain:
     return replace(base, sysroot=config.sysroot or base.sysroot,
                    flags=(*base.flags, *config.cflags),
                    link_flags=(*base.link_flags, *config.ldflags))
+
+
+def _of_the_user(target: Target, argv: tuple[str, ...]) -> Toolchain:
+    base = named(argv)
+    return base if base.kind == "zig" else replace(base, flags=target.toolchain.gnu_flags)
 
 
 def named(argv: tuple[str, ...]) -> Toolchain:

@@ -45,6 +45,8 @@ class ElfInfo:
 
 def machine_of(architecture: str) -> str:
     """The ELF machine of an architecture as `uname -m` spells it."""
+    if architecture.startswith("thumb"):
+        return "arm"
     return ARCHITECTURES.get(architecture, architecture)
 
 
@@ -77,6 +79,12 @@ def loaded_bytes(data: bytes, where: str = "ELF file") -> int:
     """Bytes that are loaded from the file: code, constants, initial data and the tables of a
     shared library. Raises BundleError as `describe`."""
     return sum(s.size for s in ElfFile(data, where).segments() if s.type == PT_LOAD)
+
+
+def load_addresses(data: bytes, where: str = "ELF file") -> list[tuple[int, int]]:
+    """[start, end) of everything that a program has in memory. Raises BundleError."""
+    return [(s.address, s.address + s.memory) for s in ElfFile(data, where).segments()
+            if s.type == PT_LOAD]
 
 
 def section_bytes(data: bytes, name: str, where: str = "ELF file") -> list[bytes]:

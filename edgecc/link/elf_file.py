@@ -24,12 +24,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Segment:
-    """`size` is what the file holds of it."""
+    """`size` is what the file holds of it, `memory` what it takes when loaded."""
 
     type: int
     offset: int
     address: int
     size: int
+    memory: int
 
 
 class ElfFile:
@@ -69,8 +70,9 @@ class ElfFile:
     def segments(self) -> list[Segment]:
         at, = self.unpack("Q", 32) if self.wide else self.unpack("I", 28)
         entry, count = self.unpack("HH", 54 if self.wide else 42)
-        # type, (flags), offset, address, physical address, bytes in the file
-        form, fields = ("IIQQQQ", (0, 2, 3, 5)) if self.wide else ("IIIII", (0, 1, 2, 4))
+        # type, (flags), offset, address, physical address, bytes in the file, in memory
+        form, fields = (("IIQQQQQ", (0, 2, 3, 5, 6)) if self.wide
+                        else ("IIIIII", (0, 1, 2, 4, 5)))
         heads = [self.unpack(form, at + i * entry) for i in range(count)]
         return [Segment(*(head[field] for field in fields)) for head in heads]
 

@@ -13,13 +13,14 @@ from edgecc.link.wrapper import wrapper
 from edgecc.lower import parallel, run_function
 from edgecc.lower.api_facts import Facts, facts_of
 from edgecc.lower.objects import Objects
-from edgecc.lower.runner_glue import RUNNER_SOURCES, glue, runtime_text
+from edgecc.lower.runner_glue import RUNNER_HEADERS, RUNNER_SOURCES, glue, runtime_text
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Program
 from edgecc.targets.target import Target
 
 LinkedFiles = dict[str, bytes]  # path in the bundle: content
-RISCV_FLOATS = {"lp64": "soft", "lp64f": "single", "lp64d": "double"}
+RISCV_FLOATS = {"lp64": "soft", "lp64f": "single", "lp64d": "double", "ilp32": "soft",
+                "ilp32f": "single"}
 
 
 def link_linux(
@@ -85,7 +86,7 @@ def _runner(
     target: Target, name: str,
 ) -> bytes:
     shipped = {n: runtime_text(n) for n in RUNNER_SOURCES}
-    runner_h = {"runner.h": runtime_text("runner.h")}
+    runner_h = {n: runtime_text(n) for n in RUNNER_HEADERS}
     parts = {f"{n}.o": driver.compile(n, {n: text, **runner_h}) for n, text in shipped.items()}
     own = {"glue.c": glue(facts, objects.weights, model=name, target=target.name),
            f"{facts.prefix}.h": texts[f"include/{facts.prefix}.h"], **runner_h}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from edgecc.errors import ToolchainError
 from edgecc.link.elf import describe, machine_of
 from edgecc.link.toolchain import Driver
@@ -13,6 +15,12 @@ from edgecc.targets.target import Target
 API = ("init", "input_info", "output_info", "input", "output", "run", "set_profile", "step_name",
        "version", "error")
 FROM_LIBC = {"memcpy", "memset"}  # all that a kernel may call
+# What compilers call where the chip has no instruction. Sources: Run-time ABI for the Arm
+# Architecture, chapter 5; GCC internals, chapter 4 (libgcc)
+ARITHMETIC = re.compile(
+    r"__aeabi_\w+|__(add|sub|mul|div|neg|eq|ne|lt|le|gt|ge|cmp|unord)[sd]f[23]"
+    r"|__u?(div|mod|divmod|mul|cmp|ashl|ashr|lshr|neg)[sd]i[234]|__(clz|ctz|popcount|bswap)[sd]i2"
+    r"|__(fix|fixuns|float|floatun)[sd][fi][sd][fi]|__(extend|trunc)[hsd]f[hsd]f2")
 BY_THE_LINKER = {"_GLOBAL_OFFSET_TABLE_"}
 
 
@@ -30,7 +38,10 @@ def check_kernels(objects: Objects, target: Target) -> None:
                 "the object is not for this target", where=name,
                 needed=f"relocatable {machine}", available=f"{elf.kind} {elf.machine}",
             )
-        if missing := sorted(set(elf.undefined_symbols) - known):
+        missing = sorted(set(elf.undefined_symbols) - known)
+        if target.runner == "baremetal":
+            missing = [symbol for symbol in missing if not ARITHMETIC.fullmatch(symbol)]
+        if missing:
             raise ToolchainError(
                 "the kernel calls what a kernel may not", where=name,
                 needed=", ".join(missing), available=", ".join(sorted(FROM_LIBC)),

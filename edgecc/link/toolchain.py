@@ -25,9 +25,10 @@ from edgecc.link.process import run_tool
 from edgecc.link.symbols import form_of, keep_symbols
 from edgecc.targets.target import Target, Toolchain
 
-COMPILE = ("-std=c99", "-O2", "-g0", "-fPIC", "-ffunction-sections", "-fdata-sections",
-           "-fno-stack-protector", "-fomit-frame-pointer", "-fno-unwind-tables",
-           "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE")
+FREESTANDING = ("-std=c99", "-O2", "-g0", "-ffunction-sections", "-fdata-sections",
+                "-fno-stack-protector", "-fomit-frame-pointer", "-fno-unwind-tables",
+                "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE", "-ffreestanding")
+COMPILE = (*FREESTANDING[:-1], "-fPIC")
 # zig builds libc the way the link asks for: without -O2 it is a debug build of 200 KB
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 # lld takes --strip-debug for programs only
@@ -42,7 +43,8 @@ SHARED = ("-shared", "-nostdlib", "-Wl,-z,now", "-Wl,--version-script=exports.ma
 class Driver:
     """`argv` is the compiler with its fixed flags; `identity` changes when the tool does.
 
-    `link_flags` are for programs and libraries. `dynamic`: programs use the libc of the board.
+    `link_flags` are for programs and libraries. `bare`: for a chip without an operating system.
+    `dynamic`: programs use the libc of the board.
     """
 
     kind: str
@@ -52,11 +54,13 @@ class Driver:
     cache_dir: Path
     link_flags: tuple[str, ...] = ()
     dynamic: bool = False
+    bare: bool = False
 
     def compile(self, source: str, files: Mapping[str, str], *more: str) -> bytes:
         """Object code of `files[source]`; the other files are its headers, `more` are flags."""
         raw = {name: text.encode() for name, text in files.items()}
-        return self._make(raw, [*self.argv, *COMPILE, *more, "-I.", "-c", source, "-o", "made"])
+        flags = (*(FREESTANDING if self.bare else COMPILE), *more)
+        return self.make(raw, [*self.argv, *flags, "-I.", "-c", source, "-o", "made"])
 
     def relocatable(self, objects: Mapping[str, bytes], roots: Sequence[str]) -> bytes:
         """One object of all, without debug information and what no root reaches."""
@@ -65,18 +69,21 @@ class Driver:
         if self.kind == "zig":
             argv = [*self.argv[: self.argv.index("cc")], "ld.lld", "-r", "-T", "discard.ld",
                     "--gc-sections", *(word for pair in wanted for word in pair)]
-            objects = {**objects, "discard.ld": DISCARD}
         else:
-            argv = [*self.argv, "-r", "-nostdlib", "-Wl,--strip-debug", "-Wl,--gc-sections",
-                    "-Wl,--build-id=none", *(f"-Wl,-u,{root}" for _, root in wanted)]
-        return self._make(objects, [*argv, *names, "-o", "made"])
+            # a chip's own specs may bring a script for programs, unless another one is named
+            script = ["-T", "discard.ld"] if self.bare else []
+            argv = [*self.argv, "-r", "-nostdlib", *script, "-Wl,--strip-debug",
+                    "-Wl,--gc-sections", "-Wl,--build-id=none",
+                    *(f"-Wl,-u,{root}" for _, root in wanted)]
+        files = {**objects, "discard.ld": DISCARD}
+        return self.make(files, [*argv, *names, "-o", "made"])
 
     def shared(self, objects: Mapping[str, bytes], exports: Sequence[str], soname: str) -> bytes:
         """A library that exports `exports` alone and is tied to no libc."""
         script = "{ global: " + "".join(f"{e}; " for e in sorted(exports)) + "local: *; };\n"
         files = {**objects, "exports.map": script.encode()}
         argv = [*self.argv, *self.link_flags, *LINK, *SHARED, f"-Wl,-soname,{soname}"]
-        return self._make(files, [*argv, *sorted(objects), "-o", "made"])
+        return self.make(files, [*argv, *sorted(objects), "-o", "made"])
 
     def executable(self, objects: Mapping[str, bytes], symbols: Collection[str] = (),
                    threads: bool = False) -> bytes:
@@ -84,8 +91,8 @@ class Driver:
         with_threads = ["-pthread"] if threads else []
         argv = [*self.argv, *self.link_flags, *LINK, *self._static(), *with_threads,
                 *sorted(objects), "-o", "made"]
-        named = self._make(objects, [word for word in argv if word != "-s"])
-        return keep_symbols(named, symbols) if form_of(named) else self._make(objects, argv)
+        named = self.make(objects, [word for word in argv if word != "-s"])
+        return keep_symbols(named, symbols) if form_of(named) else self.make(objects, argv)
 
     def _static(self) -> tuple[str, ...]:
         return () if self.dynamic else ("-static",)
@@ -93,11 +100,12 @@ class Driver:
     def glibc(self) -> tuple[int, int] | None:
         """The version of the glibc whose headers the compiler uses; None for another libc."""
         argv = [*self.argv, "-E", "-P", "libc.c", "-o", "made"]
-        said = self._make({"libc.c": C_LIBRARY.encode()}, argv).decode(errors="replace")
+        said = self.make({"libc.c": C_LIBRARY.encode()}, argv).decode(errors="replace")
         found = re.search(r"edgecc (\d+) (\d+)", said)
         return (int(found[1]), int(found[2])) if found else None
 
-    def _make(self, files: Mapping[str, bytes], argv: list[str]) -> bytes:
+    def make(self, files: Mapping[str, bytes], argv: list[str]) -> bytes:
+        """What a tool writes to `made` in a folder of `files`, from the cache if it has done so."""
         kept = self.cache_dir / "made" / self._key(files, argv)
         try:
             if not kept.exists():
@@ -114,7 +122,7 @@ class Driver:
         with tempfile.TemporaryDirectory(dir=self.cache_dir, prefix="build-") as folder:
             for name, data in files.items():
                 (Path(folder) / name).write_bytes(data)
-            run_tool(argv, cwd=Path(folder), environment=self._environment(), where=self.where)
+            run_tool(argv, cwd=Path(folder), environment=self.environment(), where=self.where)
             os.replace(Path(folder) / "made", kept)  # whole or not at all
 
     def _key(self, files: Mapping[str, bytes], argv: list[str]) -> str:
@@ -123,7 +131,7 @@ class Driver:
             digest.update(f"\0{name}\0{len(files[name])}\0".encode() + files[name])
         return digest.hexdigest()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """Nothing that could change the output: no CPATH, no LIBRARY_PATH, no language."""
         zig = str(self.cache_dir / "zig")
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.cache_dir),
@@ -144,7 +152,8 @@ def driver_for(target: Target, config: CompileConfig, context: Context) -> Drive
     sysroot = (f"--sysroot={chain.sysroot}",) if chain.sysroot else ()
     driver = Driver(chain.kind, (*argv, *sysroot, *chain.flags),
                     identity + _fingerprint(chain.sysroot), target.name,
-                    Path(context.cache_dir).absolute(), chain.link_flags)
+                    Path(context.cache_dir).absolute(), chain.link_flags,
+                    bare=target.runner == "baremetal")
     if chain.kind != "zig":
         check_libc(driver, chain.libc)
     return replace(driver, dynamic=_is_dynamic(driver, chain))
@@ -168,7 +177,7 @@ def _is_dynamic(driver: Driver, chain: Toolchain) -> bool:
     if chain.kind == "zig" or chain.libc.startswith("glibc"):
         return chain.libc.startswith("glibc")
     argv = [*driver.argv, "-print-file-name=libc.a"]
-    said = run_tool(argv, cwd=Path("/"), environment=driver._environment(), where=driver.where)
+    said = run_tool(argv, cwd=Path("/"), environment=driver.environment(), where=driver.where)
     return not os.path.isabs(said.decode(errors="replace").strip())
 
 

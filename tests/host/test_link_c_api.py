@@ -14,7 +14,7 @@ from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.lower.api_facts import facts_of
 from edgecc.lower.run_function import generate
-from edgecc.lower.runner_glue import RUNNER_SOURCES, glue, runtime_text
+from edgecc.lower.runner_glue import RUNNER_HEADERS, RUNNER_SOURCES, glue, runtime_text
 from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
@@ -125,7 +125,7 @@ def evil_model() -> dict[str, str]:
     empty = type(program)("none", (), (type(entry)("run", (), (), ()),))
     nothing = model.change("plan", arena_bytes=0).plan
     texts |= generate(empty, nothing, type(objects)({}), prefix="none", version="")
-    shipped = {n: runtime_text(n) for n in (*RUNNER_SOURCES, "runner.h")}
+    shipped = {n: runtime_text(n) for n in (*RUNNER_SOURCES, *RUNNER_HEADERS)}
     return {Path(n).name: t for n, t in texts.items()} | shipped | {
         "glue.c": glue(facts, link_models.WEIGHTS, model=evil, target=evil)}
 

@@ -14,7 +14,7 @@ from link_models import infer, malformed, reference, talk
 
 from edgecc.context import Context
 from edgecc.lower.api_facts import facts_of
-from edgecc.lower.runner_glue import RUNNER_SOURCES, glue, runtime_text
+from edgecc.lower.runner_glue import RUNNER_HEADERS, RUNNER_SOURCES, glue, runtime_text
 from edgecc.rpc.protocol import Type, encode, encode_u32
 from edgecc.targets import get_target
 
@@ -225,7 +225,7 @@ def build_sanitized(compiler, folder):
     model = link_models.fake(get_target("host"), Context())
     files = link_models.link(model, get_target("host"), Context())
     facts = facts_of(model.program, model.plan, model.objects, prefix="tiny", version="1")
-    texts = {n: runtime_text(n) for n in (*RUNNER_SOURCES, "runner.h")}
+    texts = {n: runtime_text(n) for n in (*RUNNER_SOURCES, *RUNNER_HEADERS)}
     texts |= {"glue.c": glue(facts, link_models.WEIGHTS, model="tiny", target="host"),
               "tiny.h": files["include/tiny.h"].decode(), "tiny.c": files["src/tiny.c"].decode()}
     texts |= {f"{k}.c": link_models.kernel_source("tiny", k) for k in ("scale", "flip")}

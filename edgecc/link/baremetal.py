@@ -1,0 +1,139 @@
+"""Bare-metal forms of a model: static library, header, sources, weights, and a whole program.
+
+The library is freestanding: it needs memcpy and memset, and arithmetic from the compiler's own
+support library where the chip has no instruction for it. The program speaks the runner protocol
+over semihosting, so that an emulated chip is a board like any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+from edgecc.errors import ConfigError
+from edgecc.link.archive import archive
+from edgecc.link.firmware import firmware
+from edgecc.link.linker_script import Layout, layout_of, linker_script
+from edgecc.link.linux import LinkedFiles
+from edgecc.link.model_object import check_kernels, model_object
+from edgecc.link.stack_bound import stack_bytes
+from edgecc.link.toolchain import Driver, driver_for
+from edgecc.lower import run_function
+from edgecc.lower.api_facts import Facts, facts_of
+from edgecc.lower.objects import Objects
+from edgecc.lower.runner_glue import glue, runtime_text
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Program
+from edgecc.targets.target import Target
+
+RUNNER_STACK_BYTES = 1024  # of the runner itself, below the model's
+UNKNOWN_STACK_BYTES = 32768  # where the model's cannot be told
+START = {"arm": "start_arm.c", "riscv32": "start_riscv.c"}
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What the forms are made of."""
+
+    driver: Driver
+    facts: Facts
+    texts: dict[str, str]
+    objects: Objects
+    target: Target
+    model: bytes
+    weights: bytes
+
+    @property
+    def prefix(self) -> str:
+        return self.facts.prefix
+
+
+def link_baremetal(
+    program: Program, plan: MemoryPlan, objects: Objects, target: Target, *,
+    config: CompileConfig, context: Context, name: str, version: str,
+) -> LinkedFiles:
+    """Everything that a bundle for a chip without an operating system holds of code and C.
+
+    Paths: lib/lib<p>.a, lib/<p>_weights.o, include/<p>.h, src/<p>.c, src/<p>_weights.s (for
+    weights.bin beside it), src/<p>.ld (the memory map) and runner/runner.
+    Raises ToolchainError as `link_linux`, DoesNotFit for a memory that is too small,
+    TargetError for memories that hold no program, ConfigError for several threads.
+    """
+    if config.threads > 1:
+        raise ConfigError(f"threads={config.threads}: {target.name} has no threads",
+                          where=target.name, advice="compile with threads=1")
+    prefix = run_function.prefix_of(name)
+    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
+    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    driver = driver_for(target, config, context)
+    check_kernels(objects, target)
+    parts = _Parts(driver, facts, texts, objects, target,
+                   model_object(driver, facts, texts, objects, target),
+                   _weights_object(driver, prefix, objects.weights))
+    stack = stack_bytes(program, plan, objects, target, config=config, context=context,
+                        name=name, version=version)
+    layout = layout_of(target, _arena_region(plan))
+    return dict(sorted(_files(parts, layout, stack, name).items()))
+
+
+def _files(parts: _Parts, layout: Layout, stack: int | None, name: str) -> LinkedFiles:
+    prefix = parts.prefix
+    room = RUNNER_STACK_BYTES + (UNKNOWN_STACK_BYTES if stack is None else stack)
+    script = linker_script(layout, stack_bytes=room, arena_bytes=parts.facts.arena_bytes,
+                           align=parts.facts.arena_align)
+    return {
+        **{path: text.encode() for path, text in parts.texts.items()},
+        f"src/{prefix}_weights.s": weights_source(parts.driver, prefix).encode(),
+        f"src/{prefix}.ld": script.encode(),
+        f"lib/lib{prefix}.a": archive({f"{prefix}.o": parts.model}),
+        f"lib/{prefix}_weights.o": parts.weights,
+        "runner/runner": _runner(parts, script, name),
+    }
+
+
+def _arena_region(plan: MemoryPlan) -> str | None:
+    return plan.placements[0].region if plan.placements else None
+
+
+def weights_source(driver: Driver, prefix: str) -> str:
+    """Assembly that puts weights.bin into flash, as `<prefix>_weights`."""
+    return f"""\
+    .section .edgecc.weights,"a",%progbits
+    .balign 64
+    .global {prefix}_weights
+    .type {prefix}_weights, %object
+{prefix}_weights:
+    .incbin "weights.bin"
+    .size {prefix}_weights, . - {prefix}_weights
+"""
+
+
+def _weights_object(driver: Driver, prefix: str, weights: bytes) -> bytes:
+    source = "weights.s"
+    argv = [*driver.argv, "-c", source, "-o", "made"]
+    files = {source: weights_source(driver, prefix).encode(), "weights.bin": weights}
+    return driver.make(files, argv)
+
+
+def _runner(parts: _Parts, script: str, name: str) -> bytes:
+    facts, driver = parts.facts, parts.driver
+    headers = {"runner_model.h": runtime_text("runner_model.h"),
+               **{n: runtime_text(f"baremetal/{n}") for n in ("baremetal.h", "semihost.h")}}
+    start = START[machine(parts.target)]
+    room = sum(port.view.size_bytes for port, _ in facts.inputs)
+    linked = {f"{n}.o": driver.compile(n, {n: runtime_text(f"baremetal/{n}"), **headers}, *flags)
+              for n, flags in ((start, ()), ("runner.c", (f"-DINPUT_ROOM={room}u",)))}
+    own = {"glue.c": glue(facts, parts.objects.weights, model=name, target=parts.target.name),
+           f"{facts.prefix}.h": parts.texts[f"include/{facts.prefix}.h"], **headers}
+    linked |= {"model.o": parts.model, "weights.o": parts.weights,
+               "glue.o": driver.compile("glue.c", own)}
+    counted = {f"{facts.prefix}_run", "memcpy", *(c.symbol for c in parts.objects.calls)}
+    named = script + f"edgecc_weights = {facts.prefix}_weights;\n"
+    return firmware(driver, linked, named, counted)
+
+
+def machine(target: Target) -> str:
+    from edgecc.link.elf import machine_of
+
+    return machine_of(target.architecture)

@@ -1,0 +1,18 @@
+/* memcpy and memset for a toolchain that has no C library. */
+#include <stddef.h>
+
+void *memcpy(void *to, const void *from, size_t n);
+void *memset(void *to, int value, size_t n);
+
+__attribute__((weak)) void *memcpy(void *to, const void *from, size_t n) {
+  unsigned char *at = to;
+  const unsigned char *source = from;
+  while (n--) *at++ = *source++;
+  return to;
+}
+
+__attribute__((weak)) void *memset(void *to, int value, size_t n) {
+  unsigned char *at = to;
+  while (n--) *at++ = (unsigned char)value;
+  return to;
+}
