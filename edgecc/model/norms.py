@@ -60,17 +60,30 @@ def to_global_pool(model: ir.Model) -> bool:
         rule = _GLOBAL.get(node.op_type)
         shape = node.inputs[0].shape if rule and node.inputs[0] is not None else None
         if rule and shape is not None and len(shape) == 4 and rule(node, shape):
-            replace(node, "GlobalAveragePool", [node.inputs[0]])
+            _put_pool(model.graph, node)
             changed = True
     return changed
+
+
+def _put_pool(graph: ir.Graph, node: ir.Node) -> None:
+    """The pool keeps both axes; a mean that drops them is flattened after it."""
+    source = node.inputs[0]
+    if node.op_type == "AveragePool" or attribute(node, "keepdims", 1):
+        replace(node, "GlobalAveragePool", [source])
+        return
+    pool = ir.Node("", "GlobalAveragePool", [source], num_outputs=1, name=f"{node.name}_pool")
+    pooled, shape = pool.outputs[0], node.outputs[0].shape
+    pooled.name, pooled.type = f"{node.outputs[0].name}_pooled", node.outputs[0].type
+    pooled.shape = None if shape is None else ir.Shape([*shape, 1, 1])
+    graph.insert_before(node, pool)
+    replace(node, "Flatten", [pooled], {"axis": 1})
 
 
 def _is_image_mean(node: ir.Node, shape: ir.Shape) -> bool:
     axes = attribute(node, "axes", None)
     if axes is None and len(node.inputs) > 1:
         axes = constant(node.inputs[1])
-    spatial = axes is not None and sorted(int(a) % 4 for a in axes) == [2, 3]
-    return spatial and bool(attribute(node, "keepdims", 1))
+    return axes is not None and sorted(int(a) % 4 for a in axes) == [2, 3]
 
 
 def _is_image_pool(node: ir.Node, shape: ir.Shape) -> bool:

@@ -184,6 +184,18 @@ class TestRewrites:
             y = make.add("ReduceMean", x, make.weight(np.int64([2, 3])))
         assert ops(loaded(make.model(y))) == ["GlobalAveragePool"]
 
+    @pytest.mark.parametrize("opset", [13, 18])
+    def test_mean_without_the_axes_is_global_pooling_and_flatten(self, opset):
+        make = GraphMaker(opset=opset)
+        x = make.input("x", [2, 3, 4, 4])
+        if opset < 18:
+            y = make.add("ReduceMean", x, axes=[3, 2], keepdims=0)
+        else:
+            y = make.add("ReduceMean", x, make.weight(np.int64([-1, -2])), keepdims=0)
+        model = loaded(make.model(y))
+        assert ops(model) == ["GlobalAveragePool", "Flatten"]
+        assert tuple(model.graph.outputs[0].shape) == (2, 3)
+
     def test_mean_over_channels_stays(self):
         make = GraphMaker()
         y = make.add("ReduceMean", make.input("x", [1, 3, 4, 4]), axes=[1, 2])
