@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels import float_functions as ff
 from edgecc.kernels import float_math as fm
 from edgecc.kernels.elementwise import (
     accept_all,
@@ -139,7 +140,10 @@ def _total(term: Any, n: int) -> Any:
 
 
 def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
-    """Three passes over a row; the output holds the exponentials in between."""
+    """Three passes over a row; the output holds the exponentials in between.
+
+    The logarithm is what is left of x - largest when log(sum) is taken away.
+    """
     from edgecc.kernels import tir
 
     lanes = vector_bytes(target) // 4
@@ -151,14 +155,20 @@ def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
 
             def exponential(at: Any, n: int) -> Any:
                 e = fm.exp_negative(tir.load(x, first + at, n) - tir.splat(top, n), n)
-                tir.store(y, first + at, e, n)
+                if not spec.log:  # x is needed again, and may be y
+                    tir.store(y, first + at, e, n)
                 return e
 
             total = _folded(spec.n, lanes, "sum", exponential)
-            ratio = tir.let(tir.T.float32(1.0) / total)
+            ratio = tir.let(tir.T.float32(1.0) / total) if not spec.log else (
+                tir.let(top + ff.log(total, 1)))
 
             def finish(at: Any, n: int) -> None:
-                tir.store(y, first + at, tir.load(y, first + at, n) * tir.splat(ratio, n), n)
+                if spec.log:
+                    value = tir.load(x, first + at, n) - tir.splat(ratio, n)
+                else:
+                    value = tir.load(y, first + at, n) * tir.splat(ratio, n)
+                tir.store(y, first + at, value, n)
 
             across(spec.n, lanes, finish)
     return k.func

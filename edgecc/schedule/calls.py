@@ -62,7 +62,7 @@ def _pool(arranged: Arranged, op: Pool) -> Call:
 
 def _softmax(arranged: Arranged, op: Softmax) -> Call:
     x = arranged.tensor(op.inputs[0])
-    return numbers.softmax(x, arranged.tensor(op.output), x.shape[op.axis])
+    return numbers.softmax(x, arranged.tensor(op.output), x.shape[op.axis], op.log)
 
 
 def _elementwise(arranged: Arranged, name: str, spec: specs.Spec, constants: dict) -> Call:

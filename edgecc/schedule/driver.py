@@ -13,9 +13,11 @@ from edgecc.schedule.dead_channels import remove_dead_channels
 from edgecc.schedule.declare import declare
 from edgecc.schedule.emit import emit, identifier
 from edgecc.schedule.fuse import drop_identities, fuse
+from edgecc.schedule.phases import split_transposed
 from edgecc.schedule.program import Kernel, Program
 from edgecc.schedule.qdq import fold_quantization
 from edgecc.schedule.reader import read_graph
+from edgecc.schedule.recognize import recognize
 from edgecc.schedule.threads import spread
 
 
@@ -26,8 +28,8 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
     graph = settle_borders(graph, config.io)
     graph = drop_identities(graph)
     if config.fusion:
-        graph = remove_dead_channels(fuse(graph))
-    arranged = arrange(graph)
+        graph = remove_dead_channels(fuse(recognize(graph)))
+    arranged = arrange(split_transposed(graph))
     program = emit(arranged, target, config.name or identifier(graph.name, "model"))
     program = spread(program, config.threads, target)
     program = declare(program, config.preprocessing)

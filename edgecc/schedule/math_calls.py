@@ -75,8 +75,8 @@ def collapsed(dims: Dims) -> Dims:
 
 def _flat_binary(op: Binary, y: Tensor, dims: Dims) -> specs.Binary | None:
     """The spec where the first operand is whole and the second whole, a row or a number."""
-    kinds = {((1, 1),): "same", ((1, 0),): "scalar"}
-    broadcast, channels = kinds.get(tuple((a, b) for _, a, b in dims)), 1
+    kinds = {(1, 1): "same", (1, 0): "scalar"}
+    broadcast, channels = kinds.get(dims[0][1:]) if len(dims) == 1 else None, 1
     if len(dims) == 2 and dims[0][1:] == (dims[1][0], 0) and dims[1][1:] == (1, 1):
         broadcast, channels = "channel", dims[1][0]
     if broadcast is None:
@@ -215,10 +215,10 @@ def _matmul(arranged: Arranged, op: MatMul) -> Call:
     a, b = (arranged.tensor(name) for name in op.inputs)
     y = arranged.tensor(op.output)
     batch = [i for i, n in enumerate(y.shape[:-2]) if n != 1]
-    strides = [_matrix_strides(arranged, t, y, batch) for t in (a, b)]
+    left, right = (_matrix_strides(arranged, t, y, batch) for t in (a, b))
     m, n = y.shape[-2:]
-    spec = math_spec.MatMul(y.dtype, tuple(y.shape[i] for i in batch), m, a.shape[-1], n,
-                            *strides, op.clamp is not None)  # type: ignore[arg-type]
+    spec = math_spec.MatMul(y.dtype, tuple(y.shape[i] for i in batch),  # type: ignore[arg-type]
+                            m, a.shape[-1], n, left, right, op.clamp is not None)
     constants = limits(op.clamp, y.dtype)
     if y.dtype == "int8":
         za, zb, zy = quantization(a), quantization(b), quantization(y)

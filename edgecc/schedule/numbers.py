@@ -132,7 +132,7 @@ def pool(op: Pool, x: Tensor, y: Tensor) -> Call:
     return Call(spec, constants, ((n, h, w, c),), (n, spec.oh, spec.ow, c))
 
 
-def softmax(x: Tensor, y: Tensor, n: int) -> Call:
+def softmax(x: Tensor, y: Tensor, n: int, log: bool = False) -> Call:
     rows = x.size // n
     constants: dict[str, Any] = {}
     if y.dtype == "int8":
@@ -140,5 +140,5 @@ def softmax(x: Tensor, y: Tensor, n: int) -> Call:
         constants = {"input_scale": np.float32(zx.scale), "output_scale": np.float32(zy.scale),
                      "output_zero_point": zy.zero_point, "table": softmax_table(zx.scale, n),
                      "inverse_output_scale": np.float32(1) / np.float32(zy.scale)}
-    spec = specs.Softmax(y.dtype, rows, n)  # type: ignore[arg-type]
+    spec = specs.Softmax(y.dtype, rows, n, log)  # type: ignore[arg-type]
     return Call(spec, constants, ((rows, n),), (rows, n))

@@ -126,9 +126,10 @@ class Pool(Op):
 
 @dataclass(frozen=True, eq=False)
 class Softmax(Op):
-    """Exponentials over `axis` that sum to one."""
+    """Exponentials over `axis` that sum to one, or their logarithms."""
 
     axis: int = field(kw_only=True)
+    log: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

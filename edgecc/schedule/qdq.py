@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from edgecc.errors import UnsupportedModel
-from edgecc.schedule.moves import Fixed, Interpolate, Take, keeps_real
+from edgecc.schedule import tables
+from edgecc.schedule.int8_forms import computes_in_int8
+from edgecc.schedule.math_ops import ArgReduce, Reduce
+from edgecc.schedule.moves import Fixed, Take, keeps_real
 from edgecc.schedule.ops import (
-    Affine,
-    Binary,
     Concat,
-    Conv,
-    Dense,
     Dequantize,
     Graph,
     Lookup,
@@ -25,14 +21,13 @@ from edgecc.schedule.ops import (
     Pool,
     Quantize,
     Reshape,
-    Softmax,
     Tensor,
     Transpose,
     Unary,
     substitute,
 )
 from edgecc.schedule.program import Quantization
-from edgecc.schedule.rounding import affine_table, quantized, rescale_table, unary_table
+from edgecc.schedule.rounding import quantized, rescale_table
 
 MOVES = (Reshape, Transpose, Take)
 
@@ -46,11 +41,13 @@ def fold_quantization(graph: Graph) -> Graph:
 
 
 def _moves(op: Op) -> bool:
-    return isinstance(op, MOVES) or (isinstance(op, Pool) and op.function == "max")
+    extreme = isinstance(op, Pool | Reduce) and op.function in ("max", "min")
+    return isinstance(op, MOVES) or extreme
 
 
 def sink_dequantize(graph: Graph) -> Graph:
-    """Dequantize after views, pads and maxima instead of before them: the same numbers."""
+    """Dequantize after views, pads and maxima instead of before them: the same numbers. The
+    place of the largest is where the largest integer is."""
     integers: dict[str, str] = {}
     tensors, ops = dict(graph.tensors), []
     for op in graph.ops:
@@ -64,6 +61,8 @@ def sink_dequantize(graph: Graph) -> Graph:
             integers[op.output] = moved.name
             ops.append(replace(op, inputs=(source.name,), output=moved.name))
             op = Dequantize(op.name, (moved.name,), op.output, op.nodes)
+        elif isinstance(op, ArgReduce):
+            op = replace(op, inputs=(integers.get(op.inputs[0], op.inputs[0]),))
         ops.append(op)
     return graph.with_ops(ops, tensors.values())
 
@@ -153,6 +152,10 @@ def _int8_form(graph: Graph, op: Op, tensors: list[Tensor]) -> list[Op] | None:
         return None
     sources = [graph.producers.get(name) for name in op.inputs]
     target = _quantized_output(graph, op)
+    if target is not None and target.quantization is not None:
+        table = tables.lookup(graph, op, target.name, target.quantization)
+        if table is not None:
+            return [table]
     kinds = Dequantize | Fixed if isinstance(op, Concat) else Dequantize
     if target is None or target.quantization is None or not all(
             isinstance(s, kinds) for s in sources):
@@ -160,10 +163,7 @@ def _int8_form(graph: Graph, op: Op, tensors: list[Tensor]) -> list[Op] | None:
     if isinstance(op, Concat):
         return _concat(graph, op, target, tensors)
     ins = [graph.tensors[s.inputs[0]] for s in sources if s is not None]
-    table = _table(op, ins[0].quantization, target.quantization)
-    if table is not None:
-        return [Lookup(op.name, (ins[0].name,), target.name, op.nodes, table=table)]
-    if not _computes_in_int8(op):
+    if not computes_in_int8(graph, op):
         return None
     return [replace(op, inputs=tuple(t.name for t in ins), output=target.name)]
 
@@ -196,16 +196,6 @@ def _quantized_output(graph: Graph, op: Op) -> Tensor | None:
     return found[0] if all(t.quantization == found[0].quantization for t in found) else None
 
 
-def _table(op: Op, source: Quantization | None, target: Quantization) -> np.ndarray | None:
-    if source is None:
-        return None
-    if isinstance(op, Unary):
-        return unary_table(op, source, target)
-    if isinstance(op, Affine) and max(op.scale.size, op.shift.size, op.divisor.size) == 1:
-        return affine_table(op, source, target)
-    return None
-
-
 def _concat(graph: Graph, op: Op, target: Tensor, tensors: list[Tensor]) -> list[Op]:
     """Every part in the parameters of the whole: as it is, through a table, or a constant."""
     ops: list[Op] = []
@@ -225,28 +215,3 @@ def _concat(graph: Graph, op: Op, target: Tensor, tensors: list[Tensor]) -> list
         else:
             ops.append(_rescale(op, before, target.quantization, own))
     return [*ops, replace(op, inputs=tuple(names), output=target.name)]
-
-
-def _computes_in_int8(op: Op) -> bool:
-    if isinstance(op, Conv | Dense):
-        return _weights_fit(op)
-    return isinstance(op, Pool | Softmax | Interpolate) or (
-        isinstance(op, Binary) and op.function in ("add", "sub", "mul"))
-
-
-def _weights_fit(op: Conv | Dense) -> bool:
-    """Whether the weights are quantized. Raises UnsupportedModel if not exactly as int8."""
-    weights = op.weights
-    if weights.integers is None:
-        return False
-    where = f"{op.name} ({type(op).__name__})"
-    if weights.integers.dtype != np.int8:
-        raise UnsupportedModel(
-            "weights minus their zero point do not fit int8", where=where,
-            needed="[-128, 127]", available="wider",
-            advice="quantize weights symmetrically (zero point 0, or 128 for uint8)")
-    if weights.axis not in (None, 0):
-        raise UnsupportedModel(
-            f"weights have one scale per index of axis {weights.axis}", where=where,
-            advice="quantize weights per output channel or per tensor")
-    return True

@@ -101,6 +101,13 @@ class Node:
     def numbers(self, index: int) -> np.ndarray:
         return self.constant(index).real
 
+    def broadcast(self, *shapes: Sequence[int]) -> tuple[int, ...]:
+        """The shape that tensors of these shapes have together."""
+        try:
+            return np.broadcast_shapes(*(tuple(shape) for shape in shapes))
+        except ValueError:
+            self.refuse(f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast")
+
     def emit(self, kind: type[Op], inputs: Sequence[str], shape: Sequence[int], *,
              last: bool = True, like: Tensor | None = None, dtype: str = "float32",
              quantization: Quantization | None = None, output: int = 0, **fields: Any) -> Tensor:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from edgecc.kernels.functions import unary_of
 from edgecc.kernels.requantize import saturate
-from edgecc.schedule.ops import Affine, Constant, Unary
+from edgecc.schedule.ops import Constant
 from edgecc.schedule.program import Quantization
 
 INT32 = np.iinfo(np.int32)
@@ -51,19 +47,3 @@ def dequantized(q: np.ndarray, parameters: Quantization) -> np.ndarray:
 
 def rescale_table(source: Quantization, target: Quantization) -> np.ndarray:
     return quantized(dequantized(EVERY, source), target)
-
-
-def unary_table(op: Unary, source: Quantization, target: Quantization) -> np.ndarray:
-    """256 entries of DQ, then the function rounded to float32, then Q."""
-    numbers: Mapping[str, Any] = op.numbers
-    real = dequantized(EVERY, source).astype(np.float64)
-    with np.errstate(over="ignore"):
-        values = unary_of(op.function, real, numbers).astype(np.float32)
-    return quantized(np.nan_to_num(values, nan=0.0), target)
-
-
-def affine_table(op: Affine, source: Quantization, target: Quantization) -> np.ndarray:
-    real = dequantized(EVERY, source)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        values = (real * op.scale.reshape(-1) + op.shift.reshape(-1)) / op.divisor.reshape(-1)
-    return quantized(np.nan_to_num(values, nan=0.0), target)

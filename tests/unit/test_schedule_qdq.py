@@ -211,10 +211,20 @@ def test_float_islands_are_bordered_by_quantize_and_dequantize():
     q = Qdq()
     x = q.through("x", 0.05, 3)
     c = q.through(conv(q, x, (6, 6, 1, 1)), 0.3, 1)
+    soft = q.add("LogSoftmax", [c], axis=1)
+    y = q.through(soft, 0.2, 30)
+    program = same_as_ort(cases.finish(q, y, {"x": IMAGE}, IMAGE), limit=1)
+    assert kinds(program) == ["conv2d", "dequantize", "softmax", "quantize"]
+
+
+def test_what_is_computed_from_one_tensor_without_rounding_between_is_one_table():
+    q = Qdq()
+    x = q.through("x", 0.05, 3)
+    c = q.through(conv(q, x, (6, 6, 1, 1)), 0.3, 1)
     square = q.add("Mul", [q.add("Sigmoid", [c]), c])  # no QDQ between
     y = q.through(square, 0.2, -3)
     program = same_as_ort(cases.finish(q, y, {"x": IMAGE}, IMAGE), limit=1)
-    assert kinds(program) == ["conv2d", "dequantize", "unary", "binary", "quantize"]
+    assert kinds(program) == ["conv2d", "table"]
 
 
 def test_float_weights_keep_an_operator_in_float():

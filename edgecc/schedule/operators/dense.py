@@ -1,21 +1,26 @@
-"""Gemm, and MatMul with constant weights."""
+"""Gemm and MatMul: with constant weights on the right or left, or of two computed matrices."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from edgecc.schedule import math_ops
 from edgecc.schedule.operators import operator
-from edgecc.schedule.ops import Constant, Dense, Transpose
+from edgecc.schedule.ops import Affine, Binary, Constant, Dense, Reshape, Tensor, Transpose
 from edgecc.schedule.reader import Node
 
 
 @operator("Gemm")
 def gemm(node: Node) -> None:
+    if not node.is_constant(1) or (node.has(2) and not node.is_constant(2)):
+        _computed_gemm(node)
+        return
     x, weights, bias = node.float_tensor(0), node.constant(1), node.optional_constant(2)
     if node.attribute("transA", 0):
-        x = node.emit(Transpose, [x.name], x.shape[::-1], last=False, permutation=(1, 0))
+        x = _turned(node, x)
     if not node.attribute("transB", 0):
         weights = transposed(weights)
     weights = scaled(weights, node.attribute("alpha", 1.0))
@@ -27,17 +32,80 @@ def gemm(node: Node) -> None:
     node.emit(Dense, [x.name], (m, n), weights=weights, bias=bias)
 
 
+def _computed_gemm(node: Node) -> None:
+    """alpha * A · B + beta * C, one step each; whatever is constant becomes a tensor."""
+    a, b = node.runtime(0), node.runtime(1)
+    a = _turned(node, a) if node.attribute("transA", 0) else a
+    b = _turned(node, b) if node.attribute("transB", 0) else b
+    alpha, beta = node.attribute("alpha", 1.0), node.attribute("beta", 1.0)
+    shape = _product_shape(node, a.shape, b.shape)
+    c = node.runtime(2) if node.has(2) else None
+    y = node.emit(math_ops.MatMul, [a.name, b.name], shape, last=c is None and alpha == 1.0)
+    if alpha != 1.0:
+        y = _times(node, y, alpha, last=c is None)
+    if c is not None:
+        c = c if beta == 1.0 else _times(node, c, beta, last=False)
+        if node.broadcast(shape, c.shape) != tuple(shape):
+            node.refuse(f"C of shape {c.shape} does not broadcast to {tuple(shape)}")
+        node.emit(Binary, [y.name, c.name], shape, function="add")
+
+
+def _times(node: Node, x: Tensor, factor: float, last: bool) -> Tensor:
+    one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+    return node.emit(Affine, [x.name], x.shape, last=last, scale=one * np.float32(factor),
+                     shift=zero, divisor=one)
+
+
 @operator("MatMul")
 def matmul(node: Node) -> None:
-    if node.is_constant(0) or not node.is_constant(1):
-        node.refuse("MatMul needs computed values left and constant weights right",
-                    "only x · W with W an initializer is supported")
-    x, weights = node.float_tensor(0), node.constant(1)
-    if weights.real.ndim != 2:
-        node.refuse("the weights of MatMul must have two axes")
-    _check(node, x.shape, transposed(weights))
-    node.emit(Dense, [x.name], (*x.shape[:-1], weights.real.shape[1]),
-              weights=transposed(weights))
+    if node.is_constant(1) and node.constant(1).real.ndim == 2 and not node.is_constant(0):
+        x, weights = node.float_tensor(0), transposed(node.constant(1))
+        _check(node, x.shape, weights)
+        node.emit(Dense, [x.name], (*x.shape[:-1], weights.real.shape[0]), weights=weights)
+    elif node.is_constant(0) and node.constant(0).real.ndim == 2 and (
+            len(node.float_tensor(1).shape) >= 2):
+        _weights_left(node)
+    else:
+        _both_computed(node)
+
+
+def _weights_left(node: Node) -> None:
+    """W · x is the transpose of xᵀ · Wᵀ."""
+    x, weights = node.float_tensor(1), node.constant(0)
+    turned = _turned(node, x)
+    _check(node, turned.shape, weights)
+    product = node.emit(Dense, [turned.name], (*turned.shape[:-1], weights.real.shape[0]),
+                        last=False, weights=weights)
+    _turned(node, product, last=True)
+
+
+def _both_computed(node: Node) -> None:
+    """Vectors become matrices of one row or column for the product."""
+    a, b = node.runtime(0), node.runtime(1)
+    left = a if len(a.shape) > 1 else node.emit(
+        Reshape, [a.name], (1, a.size), last=False, like=a)
+    right = b if len(b.shape) > 1 else node.emit(
+        Reshape, [b.name], (b.size, 1), last=False, like=b)
+    shape = _product_shape(node, left.shape, right.shape)
+    vectors = left is not a or right is not b
+    y = node.emit(math_ops.MatMul, [left.name, right.name], shape, last=not vectors)
+    if vectors:
+        kept = [*shape[:-2], *(shape[-2:-1] if left is a else ()),
+                *(shape[-1:] if right is b else ())]
+        node.emit(Reshape, [y.name], kept)
+
+
+def _product_shape(node: Node, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    if a[-1] != b[-2]:
+        node.refuse(f"{tuple(a)} has {a[-1]} columns, {tuple(b)} {b[-2]} rows")
+    return (*node.broadcast(a[:-2], b[:-2]), a[-2], b[-1])
+
+
+def _turned(node: Node, x: Tensor, last: bool = False) -> Tensor:
+    """The last two axes exchanged."""
+    order = (*range(len(x.shape) - 2), len(x.shape) - 1, len(x.shape) - 2)
+    return node.emit(Transpose, [x.name], [x.shape[i] for i in order], last=last, like=x,
+                     permutation=order)
 
 
 def _check(node: Node, shape: tuple[int, ...], weights: Constant) -> None:

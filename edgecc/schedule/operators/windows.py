@@ -31,16 +31,16 @@ def read_window(node: Node, x: Tensor, kernel: tuple[int, ...]) -> Window:
     size = image_size(node, x)
     if len(kernel) != spatial:
         node.refuse(f"kernel {tuple(kernel)} does not fit an input of {spatial} spatial axes")
-    wide = _wide(kernel, 1)
-    strides = _wide(node.attribute("strides", (1,) * spatial), 1)
-    dilations = _wide(node.attribute("dilations", (1,) * spatial), 1)
-    pads = _pads(node, size, wide, strides, dilations, spatial)
-    if min((*strides, *dilations, *wide)) < 1 or min(pads) < 0:
+    window = wide(kernel, 1)
+    strides = wide(node.attribute("strides", (1,) * spatial), 1)
+    dilations = wide(node.attribute("dilations", (1,) * spatial), 1)
+    pads = _pads(node, size, window, strides, dilations, spatial)
+    if min((*strides, *dilations, *window)) < 1 or min(pads) < 0:
         node.refuse("kernel, strides and dilations must be positive, pads not negative")
-    return Window(wide, strides, dilations, pads)
+    return Window(window, strides, dilations, pads)
 
 
-def _wide(values, fill: int) -> tuple[int, int]:
+def wide(values, fill: int) -> tuple[int, int]:
     values = tuple(int(v) for v in values)
     return (fill, values[0]) if len(values) == 1 else (values[0], values[1])
 
