@@ -1,4 +1,4 @@
-"""~/.ssh/config, for boards that ask for it with `ssh_config = true`. boards.toml goes before it."""
+"""~/.ssh/config, for boards with `ssh_config = true`. What boards.toml says goes before it."""
 
 from __future__ import annotations
 

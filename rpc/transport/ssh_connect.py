@@ -120,14 +120,12 @@ class Login:
 
     def _asked(self, client: _Client, error: Exception) -> dict[str, Any] | None:
         """Secrets that the user gave for another attempt; None when there is nothing to ask."""
-        if self._ask is None or not isinstance(error, paramiko.SSHException):
+        if self._ask is None:
             return None
         if isinstance(error, paramiko.PasswordRequiredException):
             return {"passphrase": self._ask(f"Passphrase of {self._board.key or 'your key'}: ")}
-        refused = (type(error) is paramiko.SSHException or
-                   isinstance(error, paramiko.AuthenticationException))
         user = self._board.user or getpass.getuser()
-        if not refused or not set(TYPED) & set(_allowed(client, user)):
+        if not _is_refusal(error) or not set(TYPED) & set(_allowed(client, user)):
             return None
         password = self._ask(f"{user}@{self._board.host}'s password: ")
         return {"password": password, "key_filename": None, "allow_agent": False,
@@ -146,6 +144,12 @@ def gateway_of(board: Board) -> Board | None:
 def connect(board: Board, ask: Ask | None = None) -> paramiko.SSHClient:
     """One connection. Raises BoardError."""
     return Login(board, ask).connect()
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the server let nobody in; paramiko has no class for a user without any key."""
+    return isinstance(error, paramiko.AuthenticationException) or (
+        isinstance(error, paramiko.SSHException) and "authentication methods" in str(error))
 
 
 def _allowed(client: paramiko.SSHClient, user: str) -> list[str]:
@@ -188,7 +192,7 @@ def _connect_error(board: Board, error: Exception) -> BoardError:
             what, advice = host_key.changed(board, error.key, error.expected_key)
         case paramiko.PasswordRequiredException():
             what, advice = f"key {board.key or ''} has a passphrase", "add it to ssh-agent"
-        case paramiko.AuthenticationException():
+        case _ if _is_refusal(error):
             what = f"{address} refused to let {board.user or 'you'} log in"
             advice = ("check user and key of the board, and authorized_keys on it; a password is "
                       "asked for on a terminal only")
