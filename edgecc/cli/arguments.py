@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from edgecc.cli import preprocessing, project, toolchains
 from edgecc.cli.console import Console
 from edgecc.config import IMPLEMENTED, CompileConfig
 from edgecc.context import Context
-from edgecc.errors import ConfigError
+from edgecc.errors import BoardError, ConfigError
 
 
 def add_compile_options(command: argparse.ArgumentParser) -> None:
@@ -41,9 +43,11 @@ def choices(key: str) -> str:
     return ", ".join(str(value) for value in IMPLEMENTED[key])
 
 
-def add_board_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--board", help="a name from `edgecc boards` (default: this machine "
-                         "if it can, else the target's emulated board)")
+def add_board_options(command: argparse.ArgumentParser, *, several: bool = False) -> None:
+    words = "a name from `edgecc boards`" + ("; may be repeated" if several else "")
+    command.add_argument("--board", action="append" if several else "store",
+                         help=f"{words} (default: this machine if it can, else the target's "
+                         "emulated board)")
     add_boards_file(command)
 
 
@@ -66,7 +70,22 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
 
 def context(args: argparse.Namespace, console: Console) -> Context:
     return Context(seed=getattr(args, "seed", 0), dump_dir=getattr(args, "dump", None),
-                   progress=console.progress)
+                   progress=console.progress, ask=asking(console))
+
+
+def asking(console: Console) -> Callable[[str], str] | None:
+    """Asks for a secret on the terminal, where there is one; it is kept nowhere."""
+    if not sys.stdin.isatty():
+        return None
+
+    def ask(prompt: str) -> str:
+        console.close()  # a spinner would write over the prompt
+        try:
+            return getpass.getpass(prompt)
+        except EOFError as error:
+            raise BoardError("nothing was typed", where=prompt.strip(" :")) from error
+
+    return ask
 
 
 def target(args: argparse.Namespace) -> str:
@@ -115,10 +134,15 @@ def board_files(args: argparse.Namespace) -> list[Path]:
 
 def board(args: argparse.Namespace, manifest: dict[str, Any]) -> Any:
     """The Board that is named, or the bundle's default one. Raises BoardError."""
+    return boards(args, manifest, [args.board] if args.board else [])[0]
+
+
+def boards(args: argparse.Namespace, manifest: dict[str, Any], names: Sequence[str]) -> list[Any]:
+    """The Boards that are named, or the bundle's default one. Raises BoardError."""
     from edgecc.bundle.measure import default_board
     from edgecc.rpc.boards import get_board
 
-    return get_board(args.board or default_board(manifest), board_files(args))
+    return [get_board(name, board_files(args)) for name in names or [default_board(manifest)]]
 
 
 def check_output(path: Path) -> None:

@@ -84,8 +84,11 @@ class Console:
 
     def failure(self, error: EdgeccError) -> None:
         """`error: Class: message`; as JSON also the facts, on standard output."""
-        name = type(error).__name__
-        self.error(f"{name}: {error}")
-        facts = {fact: getattr(error, fact) for fact in FACTS}
-        self.value({"error": {"class": name, "message": str(error),
-                              "exit_code": error.exit_code, **facts}})
+        self.error(f"{type(error).__name__}: {error}")
+        self.value({"error": record(error)})
+
+
+def record(error: EdgeccError) -> dict[str, Any]:
+    """An error as JSON: what it says, and the same facts one by one."""
+    return {"class": type(error).__name__, "message": str(error), "exit_code": error.exit_code,
+            **{fact: getattr(error, fact) for fact in FACTS}}
