@@ -9,6 +9,7 @@ from edgecc.kernels.spec import (
     FullyConnected,
     Pool2d,
     Quantize,
+    Recentre,
     Softmax,
     Table,
     Transpose,
@@ -42,6 +43,12 @@ def table(seed=0):
         yield Table("int8", size), [int8(rng, size)], {"table": int8(rng, 256)}
     every = np.arange(-128, 128).astype(np.int8)
     yield Table("int8", 256), [every], {"table": int8(rng, 256)}
+
+
+def recentre(seed=0):
+    rng = np.random.default_rng(seed)
+    for size in SIZES:
+        yield Recentre("int8", size), [rng.integers(0, 256, size, dtype=np.uint8)], {}
 
 
 def _binary_spec(dtype, kind, broadcast, size, clamp):

@@ -6,7 +6,7 @@ import pytest
 from kernel_checks import cases, check, check_split
 from kernel_harness import run_cases
 
-from edgecc.kernels import binary, quantize, table, unary
+from edgecc.kernels import binary, quantize, recentre, table, unary
 from edgecc.kernels.reference import reference
 from edgecc.kernels.spec import Binary, Unary
 
@@ -39,6 +39,10 @@ def test_exp_overflows_to_infinity_and_vanishes():
 
 def test_table_equals_reference():
     check(problems.table(), "host", [table], in_place=True)
+
+
+def test_recentre_equals_reference():
+    check(problems.recentre(), "host", [recentre], in_place=True)
 
 
 def test_binary_equals_reference():
