@@ -59,8 +59,18 @@ def fixed():
         yield Fixed(dtype, size), [], {"values": values(dtype, size)}
 
 
+def ties():
+    """Every pair of bytes at weights whose sums an FMA rounds to another integer."""
+    pairs = np.stack(np.meshgrid(*[np.arange(-128, 128)] * 2)).reshape(2, -1).astype(np.int8)
+    columns = np.float32([[0.3, 0.7], [0.9, 0.1], [1.1, 0.037]])
+    yield Interpolate("int8", 1, 1, 2, 256 * 256, 1, 3, (1, 2)), [pairs[None, None]], {
+        "rows": np.zeros((1, 1), np.int32), "row_weights": np.ones((1, 1), np.float32),
+        "columns": np.int32([[0, 1]] * 3), "column_weights": columns,
+        "input_zero_point": 3, "output_zero_point": 1}
+
+
 def interpolations(dtypes=("int8", "float32")):
-    """Weights whose sums an FMA would round differently; ties among them."""
+    """Channels around vectors, one tap to four."""
     for dtype in dtypes:
         for c, taps in ((1, (2, 2)), (3, (2, 2)), (8, (1, 2)), (19, (4, 4)), (37, (2, 1))):
             spec = Interpolate(dtype, 2, 5, 6, c, 9, 7, taps)

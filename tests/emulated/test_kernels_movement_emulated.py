@@ -14,4 +14,4 @@ def test_kernels_equal_reference(target):
     found = [*problems.takes(), *problems.fixed()]
     check(found if target == "raspberry-pi-5" else found[::3], target, [take, fixed],
           tolerance=0.0)
-    check(problems.interpolations(), target, [interpolate])
+    check([*problems.interpolations(), *problems.ties()], target, [interpolate])

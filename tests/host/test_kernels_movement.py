@@ -16,7 +16,7 @@ pytestmark = pytest.mark.host
 @pytest.mark.parametrize("target", HOSTS)
 def test_kernels_equal_reference(target):
     check([*problems.takes(), *problems.fixed()], target, [take, fixed], tolerance=0.0)
-    check(problems.interpolations(), target, [interpolate])
+    check([*problems.interpolations(), *problems.ties()], target, [interpolate])
 
 
 def test_parts_of_the_outer_axis_make_the_whole():
