@@ -24,7 +24,7 @@ from edgecc.kernels.int8_tile import (
     header,
     pack_blocks,
 )
-from edgecc.kernels.isa import avx2, base, dotprod, neon, rvv, vnni
+from edgecc.kernels.isa import avx2, base, dotprod, dsp, mve, neon, rvv, scalar, vnni
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape, padded
 from edgecc.kernels.spec import Conv2d
@@ -350,6 +350,10 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (rvv.Rvv256Half(), ((14, 16), (8, 16))),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
     (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
+    (mve.Mve(), ((2, 4), (1, 4))),
+    (dsp.Dsp(), ((2, 2), (1, 4))),
+    (scalar.Scalar(), ((4, 4), (2, 2), (1, 4))),
+    (scalar.SoftScalar(), ((2, 2), (1, 4))),
     (base.Isa(), ((2, 8), (4, 4))),
 )
 

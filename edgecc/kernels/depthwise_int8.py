@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile, header
-from edgecc.kernels.isa import avx2, base, dotprod, neon, rvv, vnni
+from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni
 from edgecc.kernels.registry import KernelRecord
-from edgecc.kernels.ring import Ring, RingShape
+from edgecc.kernels.ring import Ring, RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
 Quad = tuple[tuple[int, int] | None, ...]  # four taps as (ky, column), None where there is none
@@ -121,8 +121,14 @@ def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
         head.view(np.float32)[1, :used] = np.asarray(constants["scale"])[first : first + used]
         block = np.zeros((width, spec.kh, spec.kw), np.int8)
         block[:used] = weights[first : first + used]
-        parts += [head.view(np.uint8).ravel(), _packed_weights(plan, block)]
+        packed = _packed_weights(plan, block)
+        parts += [head.view(np.uint8).ravel(), packed, np.zeros(-packed.size % 4, np.uint8)]
     return np.concatenate(parts)
+
+
+def block_bytes(plan: Plan, width: int) -> int:
+    """Packed bytes of a block of channels: whole words, so that the next one is aligned."""
+    return padded(width * (8 + weight_bytes(plan)), 4)
 
 
 def _packed_weights(plan: Plan, block: np.ndarray) -> np.ndarray:
@@ -219,17 +225,17 @@ class _Code:
     def _blocks(self, row: Any, lines: list[Any]) -> None:
         from edgecc.kernels import tir
 
-        blocks, per_channel = self.plan.blocks, 8 + weight_bytes(self.plan)
+        blocks = self.plan.blocks
         width = blocks[0][1]
+        start, size = HEADER_BYTES, block_bytes(self.plan, width)
         same = sum(1 for first, w in blocks if w == width and first + w <= self.spec.c)
         if same > 1:
             with tir.loop(0, same) as j:
-                self._tiles(row, lines, HEADER_BYTES + j * (width * per_channel), j * width,
-                            width, width)
-            blocks = blocks[same:]
+                self._tiles(row, lines, start + j * size, j * width, width, width)
+            blocks, start = blocks[same:], start + same * size
         for first, w in blocks:
-            self._tiles(row, lines, HEADER_BYTES + first * per_channel, first, w,
-                        min(w, self.spec.c - first))
+            self._tiles(row, lines, start, first, w, min(w, self.spec.c - first))
+            start += block_bytes(self.plan, w)
 
     def _tiles(self, row: Any, lines: list[Any], block: Any, channel: Any, width: int, used: int):
         from edgecc.kernels import tir
@@ -366,6 +372,9 @@ ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (
     (rvv.Rvv256Half(), (2, 4)),
     (vnni.Vnni(), (2,)),
     (avx2.Avx2(), (2,)),
+    (mve.MveEnd(), (1, 2)),
+    (scalar.Scalar(), (1,)),
+    (scalar.SoftScalar(), (1,)),
     (base.Isa(), (1,)),
 )
 

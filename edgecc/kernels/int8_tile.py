@@ -49,13 +49,15 @@ class Columns:
 
 
 def block_bytes(isa: Isa, width: int, depth: int) -> int:
-    """Bytes of a block: bias, scale, and `depth` (padded K) weights per column."""
-    return width * (8 + depth * np.dtype(isa.weight_dtype).itemsize)
+    """Bytes of a block: bias, scale, and `depth` (padded K) weights per column; whole words, so
+    that the next block's bias is aligned."""
+    return padded(width * (8 + depth * np.dtype(isa.weight_dtype).itemsize), 4)
 
 
 def header(constants: Mapping[str, Any], clamp: bool, residual: bool, isa: Isa) -> np.ndarray:
     """Words: 0 pad value, 1 zero point, 2-3 float bounds about it, 4-5 int8 bounds,
-    6-7 inner float bounds, 8 ratio, 9 residual ratio, 10 residual zero point."""
+    6-7 inner float bounds, 8 ratio, 9 residual ratio, 10 residual zero point,
+    11-12 inner integer bounds about the zero point."""
     words = np.zeros(16, np.int32)
     floats = words.view(np.float32)
     zero_point = int(constants["output_zero_point"])
@@ -71,6 +73,8 @@ def header(constants: Mapping[str, Any], clamp: bool, residual: bool, isa: Isa) 
         floats[8] = np.float32(constants["ratio"])
         floats[9] = np.float32(constants["residual_ratio"])
         words[10] = int(constants["residual_zero_point"])
+        words[11] = int(constants["inner_lo"]) - inner
+        words[12] = int(constants["inner_hi"]) - inner
     return words.view(np.uint8)
 
 
@@ -98,7 +102,8 @@ def pack_blocks(
         head = np.zeros((2, width), np.int32)
         head[0, :used] = bias[start : start + used].astype(np.uint64).astype(np.uint32).view(np.int32)
         head.view(np.float32)[1, :used] = scale[start : start + used]
-        parts += [head.view(np.uint8).ravel(), packed]
+        parts += [head.view(np.uint8).ravel(), packed,
+                  np.zeros(-packed.size % 4, np.uint8)]
     return np.concatenate(parts)
 
 
@@ -124,13 +129,15 @@ class Parameters:
         self.pad_value = tir.let(words[0])
         self.zero_point = tir.let(words[1])
         self.lo, self.hi = tir.let(floats[2]), tir.let(floats[3])
-        self.low_byte = tir.let(tir.T.cast(words[4], "int8"))
-        self.high_byte = tir.let(tir.T.cast(words[5], "int8"))
+        self.low, self.high = tir.let(words[4]), tir.let(words[5])
+        self.low_byte = tir.let(tir.T.cast(self.low, "int8"))
+        self.high_byte = tir.let(tir.T.cast(self.high, "int8"))
         self.zero_point_vector = tir.let(tir.splat(tir.T.cast(words[1], "int16"), 8))
         if residual:
             self.inner_lo, self.inner_hi = tir.let(floats[6]), tir.let(floats[7])
             self.ratio, self.residual_ratio = tir.let(floats[8]), tir.let(floats[9])
             self.residual_zero_point = tir.let(words[10])
+            self.inner_low, self.inner_high = tir.let(words[11]), tir.let(words[12])
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,7 @@ class Tile:
         from edgecc.kernels import tir
 
         acc = tir.local(self.mr * self.width * self.isa.partials, "int32")
-        lanes = self.isa.lanes
+        lanes = self.lanes
         for j in range(0, self.width, self.columns):
             value = tir.splat(tir.T.int32(0), lanes)
             if self.isa.partials == 1:
@@ -156,6 +163,11 @@ class Tile:
             for i in range(self.mr):
                 tir.store(acc, self.place(i, j), value, lanes)
         return acc
+
+    @property
+    def lanes(self) -> int:
+        """int32 in an accumulator vector while summing."""
+        return self.isa.acc_lanes or self.isa.lanes
 
     @property
     def columns(self) -> int:
@@ -197,8 +209,8 @@ class Tile:
                 column = tir.let(tir.load(weights, offset, self.columns * chunk))
                 for i in range(self.mr):
                     place = self.place(i, j)
-                    value = isa.multiply(tir.load(acc, place, isa.lanes), rows[i][step], column)
-                    tir.store(acc, place, value, isa.lanes)
+                    value = isa.multiply(tir.load(acc, place, self.lanes), rows[i][step], column)
+                    tir.store(acc, place, value, self.lanes)
 
     def finish(
         self, k: Any, acc: Any, block: Any, params: Parameters, base: Any, stride: int,
@@ -212,14 +224,16 @@ class Tile:
                   for j in range(0, self.width, isa.lanes)]
         for i in range(self.mr):
             values = [
-                tir.T.cast(self._sum(k, acc, block, i, j * isa.lanes),
-                           tir.vector("float32", isa.lanes)) * scales[j]
+                isa.scaled(self._sum(k, acc, block, i, j * isa.lanes), scales[j])
                 for j in range(self.width // isa.lanes)
             ]
             row = base + i * stride
-            if residual is not None:
+            if residual is None:
+                vectors = isa.narrow_scaled(values, params, clamp)
+            else:
                 values = self._with_residual(values, residual, row, params)
-            self._write(k.outputs[0], row, isa.narrow(values, params, clamp))
+                vectors = isa.narrow(values, params, clamp)
+            self._write(k.outputs[0], row, vectors)
 
     def _sum(self, k: Any, acc: Any, block: Any, i: int, j: int) -> Any:
         """The finished int32 sums of row i, columns j to j + lanes."""
@@ -237,8 +251,7 @@ class Tile:
         isa, out = self.isa, []
         dtype = tir.vector("float32", isa.lanes)
         for j, value in enumerate(values):
-            low, high = tir.splat(params.inner_lo, isa.lanes), tir.splat(params.inner_hi, isa.lanes)
-            inner = isa.rounded(tir.T.min(tir.T.max(value, low), high))
+            inner = isa.inner(value, params)
             other = self._residual_lanes(residual, row + j * isa.lanes, j * isa.lanes)
             wide = tir.T.cast(other, tir.vector("int32", isa.lanes))
             centred = wide - tir.splat(params.residual_zero_point, isa.lanes)

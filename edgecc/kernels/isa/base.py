@@ -24,6 +24,7 @@ class Isa:
     requires: ClassVar[frozenset[str]] = frozenset()
     group: ClassVar[int] = 1
     lanes: ClassVar[int] = 4
+    acc_lanes: ClassVar[int] = 0  # int32 in an accumulator while summing; 0: as many as lanes
     columns: ClassVar[int] = 0  # output columns per accumulator vector; 0: one per lane
     partials: ClassVar[int] = 1  # partial sums of a column in an accumulator vector
     multiply_cost: ClassVar[float] = 1.0  # instructions per multiply step
@@ -79,6 +80,26 @@ class Isa:
         magic = tir.splat(tir.T.float32(MAGIC), self.lanes)
         dtype = tir.vector("float32", self.lanes)  # the fence keeps + and - from cancelling
         return tir.fenced(value + magic, dtype) - magic
+
+    def scaled(self, acc: Any, scale: Any) -> Any:
+        """int32 sums times their scales: the float32 product, unrounded."""
+        from edgecc.kernels import tir
+
+        return tir.T.cast(acc, tir.vector("float32", self.lanes)) * scale
+
+    def inner(self, value: Any, params: Any) -> Any:
+        """What a residual is added to: a scaled value rounded and clamped, as float32."""
+        from edgecc.kernels import tir
+
+        low = tir.splat(params.inner_lo, self.lanes)
+        high = tir.splat(params.inner_hi, self.lanes)
+        return self.rounded(tir.T.min(tir.T.max(value, low), high))
+
+    def narrow_scaled(
+        self, values: Sequence[Any], params: Any, clamp: bool
+    ) -> list[tuple[Any, int]]:
+        """`narrow` for values that come straight from `scaled`."""
+        return self.narrow(values, params, clamp)
 
     def narrow(self, values: Sequence[Any], params: Any, clamp: bool) -> list[tuple[Any, int]]:
         """int8 vectors with their lane counts: clamp(rint(value) + zero point)."""

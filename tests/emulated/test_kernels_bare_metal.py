@@ -1,0 +1,33 @@
+"""int8 kernels of microcontrollers against their reference, on QEMU's boards: every byte equal."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from bare_metal import run_bare_metal
+
+from edgecc.kernels import conv2d_int8, depthwise_int8, fully_connected_int8
+from edgecc.kernels.reference import reference
+from edgecc.targets import get_target
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
+from test_kernels_int8 import CONVS, DEPTHWISE, FULLY, case  # noqa: E402
+
+pytestmark = pytest.mark.emulated
+OPERATORS = ((conv2d_int8, CONVS), (fully_connected_int8, FULLY), (depthwise_int8, DEPTHWISE))
+BUILT_FOR = {"cortex-m4f": "dsp", "cortex-m55": "mve", "cortex-m3": "scalar_soft",
+             "rv32imc": "scalar_soft", "rv32imafc": "scalar"}
+
+
+@pytest.mark.parametrize("name", BUILT_FOR)
+def test_int8_kernels_equal_their_reference(name):
+    features = get_target(name).features
+    cases = [case(record, spec, seed) for module, specs in OPERATORS for record in module.KERNELS
+             if record.requires <= features and record.name.endswith(f"__{BUILT_FOR[name]}")
+             for seed, spec in enumerate(specs) if record.accepts(spec) is None]
+    assert cases
+    outputs, _ = run_bare_metal(cases, name)
+    for made, (found,) in zip(cases, outputs, strict=True):
+        (expected,) = reference(made.spec, made.inputs, made.constants)
+        wrong = int((found != expected).sum())
+        assert wrong == 0, f"{made.record.name} {made.spec.text()}: {wrong} differ"
