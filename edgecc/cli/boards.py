@@ -36,5 +36,5 @@ def record(board: Any) -> dict[str, Any]:
     """Site facts, without the paths of keys."""
     return {"name": board.name, "target": board.target, "transport": board.transport,
             "host": board.host, "port": board.port if board.host else None,
-            "user": board.user, "jump": board.jump, "emulator": list(board.emulator), "emulated": board.emulated,
-            "cpus": list(board.cpus)}
+            "user": board.user, "jump": board.jump, "emulator": list(board.emulator),
+            "emulated": board.emulated, "cpus": list(board.cpus)}

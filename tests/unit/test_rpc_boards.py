@@ -66,6 +66,9 @@ def test_unknown_board_offers_near_matches(tmp_path):
     [
         ("[a]\nport = 'x'", r"boards.toml: \[a\]: port = 'x' is not a whole number"),
         ("[a]\ncpu = true", "cpu = True is not a whole number"),
+        ("[a]\nssh_config = 1", "ssh_config = 1 is not true or false"),
+        ("[a]\ntransport = 'ssh'\ntarget = 'host'\nhost = 'x'\njump = 'a@b,c'",
+         "jump = 'a@b,c' is not one host; write jump = "),
         ("[a]\ntimeout_s = 'long'", "timeout_s = 'long' is not a number"),
         ("[a]\nhost = 3", "host = 3 is not a string"),
         ("[a]\nemulator = [1]", "emulator = .1. is not a list of strings"),
