@@ -26,7 +26,7 @@ def to_native(port: Port, value: Any) -> np.ndarray:
     native, model = tuple(port["shape"]), tuple(port["model_shape"])
     if array.dtype == port["dtype"] and not _is_model_shaped(port, array):
         _check_shape(port, array, native)
-        return np.ascontiguousarray(array)
+        return np.asarray(array, order="C")
     _check_shape(port, array, model)
     return _arranged(port, _in_dtype(port, array))
 
@@ -76,7 +76,7 @@ def dequantize(port: Port, array: np.ndarray) -> np.ndarray:
 def _arranged(port: Port, array: np.ndarray) -> np.ndarray:
     if port["permutation"] is not None:
         array = array.transpose(port["permutation"])
-    return np.ascontiguousarray(array.reshape(port["shape"]))
+    return np.asarray(array.reshape(port["shape"]), order="C")
 
 
 def to_model(port: Port, native: np.ndarray) -> np.ndarray:

@@ -79,7 +79,7 @@ def to_port(port: Port, value: np.ndarray) -> np.ndarray:
         value = quantized(value, q)
     if port.permutation is not None:
         value = value.transpose(port.permutation)
-    return np.ascontiguousarray(value.reshape(port.view.shape).astype(port.view.dtype))
+    return np.asarray(value.reshape(port.view.shape), port.view.dtype, order="C")
 
 
 def from_port(port: Port, value: np.ndarray, *, real: bool = True) -> np.ndarray:
@@ -93,4 +93,4 @@ def from_port(port: Port, value: np.ndarray, *, real: bool = True) -> np.ndarray
         from edgecc.schedule.rounding import dequantized
 
         value = dequantized(value, q)
-    return np.ascontiguousarray(value)
+    return np.asarray(value, order="C")

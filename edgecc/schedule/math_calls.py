@@ -178,7 +178,7 @@ def _arg_reduce(arranged: Arranged, op: ArgReduce) -> Call:
     run = reduced_run(arranged.layouts[x.name], x.shape, (op.axis,))
     assert run is not None, "arrange brings the reduced axes together"
     spec = math_spec.ArgReduce(x.dtype, op.function, run.outer, run.n,  # type: ignore[arg-type]
-                               run.inner, op.last, y.dtype)  # type: ignore[arg-type]
+                               run.inner, op.last_of_equals, y.dtype)  # type: ignore[arg-type]
     return Call(spec, {}, ((x.size,),), (y.size,))
 
 

@@ -43,11 +43,11 @@ class Reduce(Op):
 
 @dataclass(frozen=True, eq=False)
 class ArgReduce(Op):
-    """Index along `axis` of the largest or smallest value."""
+    """Index along `axis` of the largest or smallest value; of equals, the first or last one."""
 
     function: Literal["max", "min"] = field(kw_only=True)
     axis: int = field(kw_only=True)
-    last: bool = field(default=False, kw_only=True)
+    last_of_equals: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

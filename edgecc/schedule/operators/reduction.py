@@ -111,7 +111,7 @@ def arg_reduce(node: Node) -> None:
     keep = node.attribute("keepdims", 1)
     shape = [1 if i == axis else n for i, n in enumerate(x.shape) if i != axis or keep]
     node.emit(ArgReduce, [x.name], shape, dtype="int64", function=node.op_type[3:].lower(),
-              axis=axis, last=bool(node.attribute("select_last_index", 0)))
+              axis=axis, last_of_equals=bool(node.attribute("select_last_index", 0)))
 
 
 @operator("LpNormalization")
