@@ -1,18 +1,27 @@
 """Models for several threads: the same bytes whatever their number, arenas exact, cores pinned."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pipeline_models
 import pytest
+from link_models import frames
 
 import edgecc
+from edgecc import lower, memory, quantize, schedule
 from edgecc.config import CompileConfig
+from edgecc.context import Context
 from edgecc.errors import ConfigError
+from edgecc.lower.api_facts import facts_of
+from edgecc.lower.run_function import generate
+from edgecc.lower.runner_glue import RUNNER_SOURCES, RUNTIME, glue, runtime_text
+from edgecc.model import load
 from edgecc.rpc.protocol import Type, encode, encode_pin, encode_u32
 from edgecc.schedule import threads as sharing
+from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
 SAMPLES = pipeline_models.samples()
@@ -173,3 +182,51 @@ def test_the_python_wrapper_has_the_threads(bundles, tmp_path):
                           capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout == (folder / "vectors/0/output_0.bin").read_bytes()
+
+
+def lowered(quantization, count):
+    """Program, plan and objects of the network, every divisible step shared."""
+    context, config = Context(), CompileConfig(quantization=quantization, threads=count)
+    graph, _ = quantize.quantize(load(pipeline_models.network()), {"x": SAMPLES}, config=config,
+                                 context=context)
+    target = get_target("host")
+    program = schedule.schedule(graph, target, config=config, context=context)
+    plan = memory.plan((program,), target, config=config, context=context)
+    made = lower.lower(program, plan, target, config=config, context=context, prefix="net")
+    return program, plan, made
+
+
+def build_sanitized(folder, count):
+    """The runner, the pool and the run function under the thread sanitizer, with real kernels."""
+    program, plan, objects = lowered("int8", count)
+    facts = facts_of(program, plan, objects, prefix="net", version="1")
+    texts = {Path(name).name: text for name, text in generate(
+        program, plan, objects, prefix="net", version="1").items()}
+    texts |= {path.name: path.read_text() for path in RUNTIME.glob("*.h")}
+    texts |= {name: runtime_text(name) for name in RUNNER_SOURCES}
+    texts["glue.c"] = glue(facts, objects.weights, model="net", target="host")
+    for name, data in {**{n: t.encode() for n, t in texts.items()}, **objects.code,
+                       "weights.bin": objects.weights}.items():
+        (folder / name).write_bytes(data)
+    (folder / "runner").mkdir()
+    subprocess.run(["gcc", "-g", "-O1", "-fsanitize=thread", "-no-pie", *objects.code,
+                    *(n for n in texts if n.endswith(".c")), "-pthread", "-o", "runner/runner"],
+                   cwd=folder, check=True, timeout=300)
+
+
+def test_the_thread_sanitizer_is_quiet_about_a_real_model(bundles, tmp_path, monkeypatch):
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    monkeypatch.setattr(sharing, "SMALL_STEP", 0)
+    build_sanitized(tmp_path, 4)
+    golden = bundles["int8", 1].files
+    sent = [encode_u32(Type.SET_INPUT, 0, golden["vectors/0/input_0.bin"]),
+            encode_u32(Type.RUN, 50), encode_pin((0,)), encode_u32(Type.RUN_UNTIMED, 1),
+            encode_u32(Type.PROFILE, 20), encode_u32(Type.RUN, 1),
+            encode_u32(Type.GET_OUTPUT, 0), encode(Type.QUIT)]
+    done = subprocess.run(["setarch", "-R", *runner(tmp_path)], input=b"".join(sent),
+                          capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stderr == b"", done.stderr.decode()[-3000:]
+    answers = frames(done.stdout)
+    assert [status for _, status, _ in answers] == [0] * 8
+    assert answers[6][2] == golden["vectors/0/output_0.bin"]
