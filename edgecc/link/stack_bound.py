@@ -33,7 +33,8 @@ def stack_bytes(
     pool: list[int] | None = []
     if facts.threads > 1:
         pool = frames(pool_object(driver, facts, texts, target, *described))
-    kernels = [frames(code, where) for where, code in sorted(objects.code.items())]
+    vector_bytes = target.vector_bits // 8 if target.vector_bits else None
+    kernels = [frames(code, where, vector_bytes) for where, code in sorted(objects.code.items())]
     if run is None or pool is None or None in kernels:
         return None
     # the run function calls nothing of its own file but a leaf; a kernel may call its neighbours;

@@ -10,7 +10,19 @@ from hypothesis import strategies as st
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.link import stack_bytes
-from edgecc.link.stack import STACK_POINTER, _section_frames, _Unknown, frames
+from edgecc.link.dwarf import (
+    BREG0,
+    BREGX,
+    CONSTS,
+    CONSTU,
+    LIT0,
+    MUL,
+    PLUS,
+    PLUS_CONSTANT,
+    Unknown,
+    distance,
+)
+from edgecc.link.stack import STACK_POINTER, _section_frames, frames
 from edgecc.link.toolchain import driver_for
 from edgecc.targets import get_target
 
@@ -75,6 +87,32 @@ def test_noise_is_unknown_or_read(noise, section):
                    + b"\x01\0\1\x78\x10\x0c\7\x08"):
         try:
             found = list(_section_frames(common + noise, section, STACK_POINTER["x86_64"], 8))
-        except _Unknown:
+        except Unknown:
             continue
         assert all(n >= 0 for n in found)
+
+
+# 160 more than the stack pointer, and 28 vector registers: what LLVM writes for RVV
+SCALABLE = (bytes([BREG0 + 2, 0, CONSTS, 0xA0, 1, PLUS, CONSTS, 28, BREGX]) + b"\xa2\x38\0"
+            + bytes([MUL, PLUS]))
+
+
+def test_a_frame_with_vector_registers():
+    assert distance(SCALABLE, 2, 32) == 160 + 28 * 32
+    assert distance(bytes([BREG0 + 2, 0x70, CONSTU, 0x80, 1, PLUS, PLUS_CONSTANT, 8]), 2, None) == (
+        128 + 8 - 16)
+    assert distance(bytes([LIT0 + 5, BREG0 + 2, 0, PLUS]), 2, None) == 5
+    # a common entry, and a function whose frame is such an expression
+    section = (b"\x10\0\0\0\xff\xff\xff\xff\4\0\x08\0\1\x78\1\x0c\2\0\0\0"
+               + (20 + 2 + len(SCALABLE)).to_bytes(4, "little") + bytes(4 + 16)
+               + b"\x0f" + bytes([len(SCALABLE)]) + SCALABLE)
+    assert list(_section_frames(section, ".debug_frame", 2, 8, 32)) == [160 + 28 * 32]
+
+
+@pytest.mark.parametrize(("expression", "vector_bytes"), [
+    (b"", 32), (SCALABLE, None), (SCALABLE[:-1], 32), (SCALABLE[:7], 32), (bytes([PLUS]), 32),
+    (bytes([LIT0]), 32), (bytes([BREG0 + 2, 0, BREG0 + 2, 0, PLUS]), 32), (b"\x06", 32),
+    (bytes([BREGX, 1, 0]), 32), (bytes([BREG0 + 8, 0]), 32)])
+def test_expressions_that_cannot_be_told(expression, vector_bytes):
+    with pytest.raises(Unknown):
+        distance(expression, 2, vector_bytes)
