@@ -13,6 +13,7 @@ import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from edgecc.errors import BoardError, ToolchainError
@@ -178,7 +179,7 @@ def match_steps(few: Tally, many: Tally,
     at = 0
     for symbol in step_symbols:
         if at < len(many.calls) and _is_call_of(many.calls[at][0], symbol):
-            steps.append(per_run(few, many, lambda tally, at=at: tally.calls[at][1]))
+            steps.append(per_run(few, many, partial(_instructions, at)))
             at += 1
         else:
             steps.append(None)
@@ -186,6 +187,10 @@ def match_steps(few: Tally, many: Tally,
         return nothing, (f"no figures per step: call {at} went to {many.calls[at][0]}, which is "
                          "not the next step's kernel")
     return tuple(steps), None
+
+
+def _instructions(call: int, tally: Tally) -> int:
+    return tally.calls[call][1]
 
 
 def _is_call_of(callee: str, symbol: str) -> bool:

@@ -98,7 +98,7 @@ def _needed_versions(file: ElfFile,
 
 def _versions(file: ElfFile, at: int) -> list[tuple[int, int]]:
     """(name, index) of one library's versions, a chain that ends at 0."""
-    found = []
+    found: list[tuple[int, int]] = []
     while len(found) < LONGEST_CHAIN:
         _, _, index, name, after = file.unpack("IHHII", at)
         found.append((name, index))
