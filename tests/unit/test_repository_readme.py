@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from edgecc.cli.main import parser
+from edgecc.cli.project import read
 from edgecc.rpc.boards import load_boards
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
@@ -25,11 +26,19 @@ def test_every_command_of_the_readme_parses():
 
 
 def test_board_of_the_readme_loads(tmp_path):
-    (block,) = blocks("toml")
-    (tmp_path / "boards.toml").write_text(block)
+    board_table, _ = blocks("toml")
+    (tmp_path / "boards.toml").write_text(board_table)
     board = load_boards([tmp_path / "boards.toml"])["pi5"]
     assert (board.transport, board.target, board.cpus) == ("ssh", "raspberry-pi-5", (3,))
     assert board.key == str(Path("~/.ssh/id_ed25519").expanduser())
+    assert board.jump == "me@gateway" and not board.ssh_config
+
+
+def test_project_of_the_readme_loads(tmp_path):
+    (tmp_path / "edgecc.toml").write_text(blocks("toml")[1])
+    project = read(tmp_path / "edgecc.toml")
+    assert project.target == "raspberry-pi-5" and project.toolchain.libc == "glibc"
+    assert project.toolchain.cc == ("clang", "--target=aarch64-linux-gnu")
 
 
 def test_links_and_length_suit_a_newcomer():
