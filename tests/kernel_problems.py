@@ -30,7 +30,9 @@ def float32(rng, *shape):
 
 
 def unary(seed=0):
-    rng, constants = np.random.default_rng(seed), {"lo": -1.0, "hi": 2.5, "alpha": 0.2, "beta": 0.5}
+    rng = np.random.default_rng(seed)
+    constants = {"lo": -1.0, "hi": 2.5, "alpha": 0.2, "beta": 0.5, "gamma": 1.1, "exponent": 2.0,
+                 "numerator": 2.0}
     for number, kind in enumerate(FUNCTIONS):
         for size in SIZES[number % 3::3]:
             x = float32(rng, size)
