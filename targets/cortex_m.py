@@ -14,10 +14,11 @@ def _zig(cpu: str, gnu: str, floats: str = "hard") -> Toolchain:
                      libc="none", gnu_flags=("-mthumb", f"-mfloat-abi={floats}", *gnu.split()))
 
 
+# gnueabi: the Arm ABI's names for arithmetic (__aeabi_fmul), and plain memcpy and memset
 CORTEX_M4F = Target(
     name="cortex-m4f",
     description="Arm Cortex-M4 with FPU (DSP instructions, bare metal)",
-    triple="thumbv7em-none-eabihf",
+    triple="thumbv7em-unknown-none-gnueabihf",
     cpu="cortex-m4",
     float_abi="hard",
     vector_bits=128,
@@ -40,7 +41,7 @@ CORTEX_M3 = replace(
     CORTEX_M4F,
     name="cortex-m3",
     description="Arm Cortex-M3 (no DSP instructions, no FPU, bare metal)",
-    triple="thumbv7m-none-eabi",
+    triple="thumbv7m-unknown-none-gnueabi",
     cpu="cortex-m3",
     float_abi="soft",
     features=frozenset({"thumb2", "soft-float"}),
@@ -57,7 +58,7 @@ CORTEX_M0PLUS = replace(
     CORTEX_M3,
     name="cortex-m0plus",
     description="Arm Cortex-M0+ (Armv6-M, no FPU, bare metal)",
-    triple="thumbv6m-none-eabi",
+    triple="thumbv6m-unknown-none-gnueabi",
     cpu="cortex-m0plus",
     features=frozenset({"thumb", "soft-float"}),
     architecture="thumbv6m",
@@ -86,7 +87,7 @@ CORTEX_M33 = replace(
     CORTEX_M4F,
     name="cortex-m33",
     description="Arm Cortex-M33 with FPU and DSP extension (bare metal)",
-    triple="thumbv8m.main-none-eabihf",
+    triple="thumbv8m.main-unknown-none-gnueabihf",
     cpu="cortex-m33",
     architecture="thumbv8m.main",
     toolchain=_zig("cortex_m33+fp_armv8d16sp+dsp", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16"),
@@ -103,7 +104,7 @@ CORTEX_M55 = replace(
     CORTEX_M4F,
     name="cortex-m55",
     description="Arm Cortex-M55 with MVE (Helium) and FPU (bare metal)",
-    triple="thumbv8.1m.main-none-eabihf",
+    triple="thumbv8.1m.main-unknown-none-gnueabihf",
     cpu="cortex-m55",
     features=frozenset({"thumb2", "dsp", "fpu32", "mve"}),
     architecture="thumbv8.1m.main",
