@@ -129,7 +129,7 @@ def parse_answer(out: bytes, where: str) -> BoardInfo:
             temperature_millicelsius=_optional(_number, answer, "temperature_millicelsius"),
             throttled=_optional(_text, answer, "throttled"),
             glibc=_optional(_text, answer, "glibc"),
-            loader=_optional(bool, answer, "loader"),
+            loader=_optional(_truth, answer, "loader"),
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BoardError(f"the probe answered {out[:80]!r}", where=where,
@@ -145,6 +145,12 @@ def _text(value: Any) -> str:
 def _number(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is not a whole number")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is neither true nor false")
     return value
 
 

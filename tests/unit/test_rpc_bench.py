@@ -2,6 +2,7 @@
 
 import json
 import struct
+from types import SimpleNamespace
 
 import pytest
 import rpc_fake_runner as fake
@@ -176,6 +177,19 @@ def test_long_runs_are_asked_for_in_portions():
 
     assert len(time_runs(Slow(), 5, 4)) == 5
     assert Slow.asked == [1, 2, 1, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("machine", "architecture", "runs"), [
+    ("aarch64", "armv7l", True), ("armv8l", "armv7l", True), ("armv8l", "aarch64", False),
+    ("armv7l", "aarch64", False), ("arm64", "aarch64", True), ("x86_64", "armv7l", False)])
+def test_what_a_machine_calls_itself(machine, architecture, runs, monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    transport = SimpleNamespace(board=HOST)
+    if runs:
+        probe_module._check_uname(transport, architecture)
+    else:
+        with pytest.raises(BoardError, match=f"the board is {machine}, the bundle is for"):
+            probe_module._check_uname(transport, architecture)
 
 
 def test_the_probe_says_what_this_machine_is(context):
