@@ -14,7 +14,8 @@ import pytest
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
-from edgecc.link import describe
+from edgecc.link import ElfInfo, describe
+from edgecc.link.linux import check_runner
 from edgecc.link.toolchain import driver_for
 from edgecc.targets import Toolchain, get_target
 
@@ -170,6 +171,58 @@ def test_flags_and_sysroot_of_the_target():
     chain = dataclasses.replace(HOST.toolchain, flags=("-DX=1",), sysroot="/s")
     target = dataclasses.replace(HOST, toolchain=chain)
     assert driver_for(target, CompileConfig(), Context()).argv[-2:] == ("--sysroot=/s", "-DX=1")
+
+
+@pytest.mark.parametrize("libc", ["musl", "glibc-2.5"])
+def test_a_compiler_with_another_c_library(libc):
+    config = dataclasses.replace(needs(("gcc",)), libc=libc)
+    with pytest.raises(ToolchainError, match=f"host: the compiler has another C library than was "
+                       f"asked for .needed {libc}, available glibc-2"):
+        driver_for(HOST, config, Context())
+
+
+def test_a_runner_for_the_boards_own_c_library():
+    config = dataclasses.replace(needs(("gcc",)), libc="glibc")
+    model = link_models.fake(HOST, Context(), config=config)
+    files = link_models.link(model, HOST, Context(), config=config)
+    elf = describe(files["runner/runner"])
+    assert not elf.static and elf.interpreter and "libc.so.6" in elf.needed
+    assert "tiny_run" in elf.defined_symbols
+
+
+def test_a_toolchain_without_a_static_c_library_links_dynamically(tmp_path):
+    needs(("gcc",))
+    compiler = tmp_path / "sdk-gcc"
+    compiler.write_text('#!/bin/sh\n[ "$1" = -print-file-name=libc.a ] && echo libc.a && exit\n'
+                        'exec gcc "$@"\n')
+    compiler.chmod(0o755)
+    assert driver_for(HOST, CompileConfig(toolchain=(str(compiler),)), Context()).dynamic
+    assert not driver_for(HOST, CompileConfig(toolchain=("gcc",)), Context()).dynamic
+
+
+def test_a_changed_sysroot_is_another_toolchain(tmp_path):
+    needs(("gcc",))
+    config = CompileConfig(toolchain=("gcc",), sysroot=str(tmp_path))
+    first = driver_for(HOST, config, Context()).identity
+    (tmp_path / "usr" / "lib").mkdir(parents=True)
+    (tmp_path / "usr" / "lib" / "libc.so").write_text("new")
+    assert driver_for(HOST, config, Context()).identity != first
+
+
+@pytest.mark.parametrize(("name", "floats", "static", "fits"), [
+    ("armv7-neon", "hard", True, True), ("armv7-neon", "soft", True, False),
+    ("armv7-neon", None, True, False), ("armv7-neon", "hard", False, False),
+    ("riscv64-generic", "double", True, True), ("riscv64-generic", "soft", True, False)])
+def test_a_runner_must_pass_floats_as_the_target_does(name, floats, static, fits):
+    target = get_target(name)
+    machine = {"armv7-neon": "arm"}.get(name, "riscv64")
+    elf = ElfInfo(machine, 32, "executable", static, (), (), (), floats)
+    if fits:
+        check_runner(elf, target, driver_for(target, CompileConfig(), Context()))
+    else:
+        with pytest.raises(ToolchainError, match="wrong kind .needed static (arm hard|riscv64 "
+                           "double), available .*-mfloat-abi"):
+            check_runner(elf, target, driver_for(target, CompileConfig(), Context()))
 
 
 def test_a_cache_that_cannot_be_written(tmp_path):

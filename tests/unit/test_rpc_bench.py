@@ -205,7 +205,8 @@ def test_the_probe_says_what_this_machine_is(context):
 @pytest.mark.parametrize(
     "answer",
     [b"", b"hello", b"[]", b"[" * 5000, json.dumps(GOOD | {"cores": "4"}).encode(),
-     json.dumps(GOOD | {"features": [1]}).encode(), json.dumps(GOOD | {"kernel": 6}).encode()],
+     json.dumps(GOOD | {"features": [1]}).encode(), json.dumps(GOOD | {"kernel": 6}).encode(),
+     json.dumps(GOOD | {"loader": 1}).encode(), json.dumps(GOOD | {"glibc": 2.36}).encode()],
 )
 def test_nonsense_from_the_probe_is_refused(answer):
     with pytest.raises(BoardError, match="the probe answered"):
