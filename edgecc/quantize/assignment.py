@@ -64,13 +64,11 @@ def assign(model: ir.Model) -> Assignment:
 def _fix_pixels(nodes: list[ir.Node], result: Assignment) -> None:
     """Pixels keep their own scale, and what makes them is not arithmetic left in float."""
     for node in nodes:
-        known = pixels.parameters(node.outputs[0])
-        if known is None:
-            continue
-        name = node.outputs[0].name or ""
-        if result.leader.get(name) == name:
+        known, name = pixels.parameters(node.outputs[0]), node.outputs[0].name or ""
+        if known is not None and result.leader.get(name) == name:
             result.fixed[name] = known
-        result.left_in_float.pop(node.name or "", None)
+        if pixels.prepares(node):
+            result.left_in_float.pop(node.name or "", None)
 
 
 def _wanted(nodes: list[ir.Node], possible: dict[str, operators.Verdict]) -> set[int]:

@@ -25,6 +25,16 @@ def parameters(value: ir.Value | None) -> Parameters | None:
     return _less(node) if node.op_type == "Add" else None
 
 
+def prepares(node: ir.Node | None) -> bool:
+    """Whether a node only makes pixels, or multiplies and shifts them by constants."""
+    if node is None or parameters(node.outputs[0]) is not None:
+        return node is not None
+    source = node.inputs[0]
+    if node.op_type not in ("Mul", "Add") or constant(node.inputs[1]) is None or source is None:
+        return False
+    return parameters(source) is not None or prepares(source.producer())
+
+
 def _less(node: ir.Node) -> Parameters | None:
     """Pixels minus a whole number that is a pixel too."""
     before, other = parameters(node.inputs[0]), constant(node.inputs[1])

@@ -120,6 +120,13 @@ def test_pixels_keep_their_scale_whatever_was_seen(mean, zero_point):
     assert rows[-1].zero_point == zero_point and not report.left_in_float
 
 
+def test_preparation_is_not_counted_as_left_in_float():
+    folded = pixels.fold(load(network(tail=(helper.make_node("Sin", ["y"], ["z"]),))), how(MIXED))
+    data = [{"x": np.full((1, 8, 9, 3), 90, np.uint8)}]
+    _, report = quantize(folded, data, config=CompileConfig(quantization="int8"))
+    assert [row.op for row in report.left_in_float] == ["Sin"]
+
+
 def test_what_are_pixels():
     folded = pixels.fold(load(network()), how((WHOLE,)))
     values = [node.outputs[0] for node in folded.graph]
