@@ -9,6 +9,7 @@ import numpy as np
 
 from edgecc.errors import CheckFailed
 from edgecc.kernels.spec import Conv2d, FullyConnected, Spec
+from edgecc.schedule.movement_check import stray_index
 from edgecc.schedule.program import (
     ITEM_BYTES,
     Branch,
@@ -203,6 +204,8 @@ def _check_kernel(step: Kernel) -> None:
         _require(0 <= entry.input < len(inputs) and 0 <= entry.output < len(outputs)
                  and entry.distance_bytes >= 0, step.name, f"has {entry}")
     _check_constants(step.name, step.spec, step.constants)
+    stray = stray_index(step.spec, step.constants)
+    _require(stray is None, step.name, stray or "")
     spec = step.spec
     if isinstance(spec, Conv2d | FullyConnected) and spec.dtype == "int8":
         narrow = spec.wide_weights or np.asarray(step.constants["weights"]).min() > -128

@@ -1,11 +1,15 @@
 """Operators that move elements against ONNX Runtime: many layouts, dtypes and forms."""
 
+from dataclasses import replace
+
 import movement_cases as cases
 import numpy as np
 import pytest
 import schedule_models as models
 from movement_cases import CASES, MOVES, RESIZES
 
+from edgecc.errors import CheckFailed
+from edgecc.schedule import check_program
 from edgecc.schedule.program import Copy
 
 IMAGES = [name for name, case in CASES.items() if len(case[1]) == 4 and case[1][1] > 1]
@@ -159,3 +163,32 @@ def test_blocks_cost_one_conversion():
     constants = {"w": np.ones((12, 3, 1, 1), np.float32), "v": np.ones((2, 3, 1, 1), np.float32)}
     program = compared(cases.built(nodes, {"x": (1, 3, 4, 5)}, ["y"], constants, 17))
     assert program.layout_conversions == 1
+
+
+def with_spec(program, spec=None, **constants):
+    """The program with its last step reading elsewhere."""
+    entry = program.entry()
+    step = entry.steps[-1]
+    changed = replace(step, spec=spec or step.spec, constants={**step.constants, **constants})
+    return replace(program, entries=(replace(entry, steps=(*entry.steps[:-1], changed)),))
+
+
+def test_the_judge_sees_indices_outside_of_an_axis():
+    program = models.program_of(cases.plain("pad edges"))
+    spec = program.entry().steps[-1].spec
+    check_program(with_spec(program, spec))
+    first, *others = spec.axes[-1]
+    for start in (-5, 8):
+        axes = (*spec.axes[:-1], (replace(first, start=start), *others))
+        with pytest.raises(CheckFailed, match="of axis .*, which has"):
+            check_program(with_spec(program, replace(spec, axes=axes)))
+    program = models.program_of(cases.plain("gather many"))
+    for index in (-2, 50):
+        tables = program.entry().steps[-1].constants["tables"].copy()
+        tables[7] = index
+        with pytest.raises(CheckFailed, match="of axis 1, which has 50"):
+            check_program(with_spec(program, tables=tables))
+    program = models.program_of(cases.plain("linear odd asymmetric"))
+    with pytest.raises(CheckFailed, match="of columns, which has 8"):
+        columns = program.entry().steps[-1].constants["columns"]
+        check_program(with_spec(program, columns=columns + 1))
