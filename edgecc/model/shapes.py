@@ -11,6 +11,7 @@ import onnx_ir as ir
 
 from edgecc.errors import ConfigError, UnsupportedModel
 
+_SHAPELESS = ("GroupNormalization",)
 MOST_BYTES = 2**31 - 1  # kernels count bytes in int32
 
 
@@ -119,6 +120,23 @@ def infer(model: ir.Model) -> None:
     Raises: UnsupportedModel if inference finds a contradiction, e.g. a Reshape whose sizes do
     not multiply out at this input shape.
     """
+    _infer(model)
+    while _keep_shapes(model):
+        _infer(model)
+
+
+def _keep_shapes(model: ir.Model) -> bool:
+    """Outputs that are like their input and that onnx knows nothing of; True if there were any."""
+    found = False
+    for node in model.graph.all_nodes():
+        value = node.inputs[0] if node.op_type in _SHAPELESS else None
+        if value is not None and value.shape is not None and node.outputs[0].shape is None:
+            node.outputs[0].shape, node.outputs[0].type = value.shape, value.type
+            found = True
+    return found
+
+
+def _infer(model: ir.Model) -> None:
     try:
         inferred = onnx.shape_inference.infer_shapes(
             ir.to_proto(model), strict_mode=True, data_prop=True

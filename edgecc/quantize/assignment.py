@@ -12,6 +12,8 @@ import onnx_ir as ir
 from edgecc.quantize import operators, pixels, regions
 from edgecc.quantize.parameters import Parameters
 
+GAINING = ("linear", "product")  # int8 even where nothing before them is
+
 
 @dataclass
 class Assignment:
@@ -77,7 +79,7 @@ def _wanted(nodes: list[ir.Node], possible: dict[str, operators.Verdict]) -> set
     for node in reversed(nodes):
         kind = possible[node.name or ""].kind
         moves = kind in ("move", "concat")
-        if kind == "linear" or (moves and any(id(v) in wanted for v in node.outputs)):
+        if kind in GAINING or (moves and any(id(v) in wanted for v in node.outputs)):
             wanted.update(id(v) for v in operators.activations(node))
     return wanted
 
@@ -88,7 +90,7 @@ def _decide(
     name = node.name or ""
     if verdict.kind is None:
         result.left_in_float[name] = verdict.reason
-    elif verdict.kind == "linear" or _is_fed_int8(node, wanted, result):
+    elif verdict.kind in GAINING or _is_fed_int8(node, wanted, result):
         result.kinds[name] = verdict.kind
     else:
         result.left_in_float[name] = "no int8 operator feeds it, so int8 would gain nothing"

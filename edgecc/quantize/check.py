@@ -12,7 +12,7 @@ import onnx_ir as ir
 from edgecc.errors import CheckFailed
 
 _QDQ = ("QuantizeLinear", "DequantizeLinear")
-_LINEAR = ("Conv", "Gemm", "MatMul")
+_LINEAR = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _SCALE_TOLERANCE = 1e-5  # exporters form the product in float32 or float64
 
 
@@ -122,7 +122,10 @@ def _check_bias(node: onnx.NodeProto, product: np.ndarray, graph: _Graph) -> np.
     integers = graph.integers(source)
     if integers is None or integers.dtype != np.int32:
         raise CheckFailed(f"the bias of {node.name} is not constant int32")
-    scale = np.broadcast_to(graph.scale(source), product.shape)
+    scale = graph.scale(source)
+    if node.op_type == "ConvTranspose":  # groups share the scales
+        product = np.resize(product, scale.shape)
+    scale = np.broadcast_to(scale, product.shape)
     if not np.allclose(scale, product, rtol=_SCALE_TOLERANCE, atol=0):
         raise CheckFailed(f"the bias scale of {node.name} is not input scale times weight scale")
     return integers
@@ -135,13 +138,13 @@ def _check_accumulator(
     integers = graph.integers(weights)
     assert integers is not None
     zero = _zero_point(weights, graph)
-    axis = 1 if node.op_type == "MatMul" else 0
+    axis = 1 if node.op_type in ("MatMul", "ConvTranspose") else 0
     if node.op_type == "Gemm" and not any(a.name == "transB" and a.i for a in node.attribute):
         axis = 1
     offset = 0 if zero is None else int(np.abs(zero.astype(np.int64)).max(initial=0))
     rows = np.abs(np.moveaxis(integers.astype(np.int64), axis, 0).reshape(integers.shape[axis], -1))
     largest = (rows + offset).sum(axis=1) * 255
     if bias is not None:
-        largest = largest + np.abs(bias.astype(np.int64))
+        largest = np.resize(largest, bias.size) + np.abs(bias.astype(np.int64))
     if (largest > 2**31 - 1).any():
         raise CheckFailed(f"the int32 accumulator of {node.name} can overflow")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from edgecc.model.edit import constant, initializer
+from edgecc.model.edit import attribute, constant, initializer
 from edgecc.quantize import operators
 from edgecc.quantize.assignment import Assignment
 from edgecc.quantize.parameters import Parameters, Weights, from_range, quantize_weights, quantized
@@ -80,9 +80,10 @@ class _Editor:
         array = constant(node.inputs[1])
         assert array is not None
         bias = constant(node.inputs[2]) if len(node.inputs) > 2 else None
-        axis = 1 if node.op_type == "MatMul" else 0
+        axis = 1 if node.op_type in ("MatMul", "ConvTranspose") else 0
+        groups = attribute(node, "group", 1) if node.op_type == "ConvTranspose" else 1
         scale = self.parameters[source.name or ""].scale
-        weights = quantize_weights(array, bias, scale, axis)
+        weights = quantize_weights(array, bias, scale, axis, groups)
         zero = np.zeros(len(weights.scale), np.int8)
         self._constant_input(node, 1, "weights", (weights.values, weights.scale, zero), axis)
         if weights.bias is not None:

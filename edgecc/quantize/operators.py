@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import onnx_ir as ir
 
+from edgecc.kernels.normalize import MOST_EXACT
 from edgecc.model.edit import attribute, constant
 from edgecc.quantize.parameters import SIGMOID, SOFTMAX, TANH
 
@@ -17,21 +19,23 @@ FIXED = {
     "HardSigmoid": SIGMOID,
     "Tanh": TANH,
 }
-_FUSING = ("Conv", "Gemm", "MatMul", "Add", "Mul")
+_FUSING = ("Conv", "ConvTranspose", "Gemm", "MatMul", "Add", "Sub", "Mul")
 _TABLES = (
     "Sigmoid", "Tanh", "HardSigmoid", "HardSwish", "LeakyRelu", "Relu", "Clip", "Elu", "Selu",
     "Celu", "Softplus", "Softsign", "Erf", "Gelu", "Mish", "Exp", "Sqrt", "Abs", "Neg",
-    "ThresholdedRelu",
+    "ThresholdedRelu", "Floor", "Ceil", "Round", "Sign", "Sin", "Cos", "Pow",
 )  # fmt: skip
 _MOVES = (
     "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity", "Slice", "Split",
     "DepthToSpace", "SpaceToDepth", "Expand", "Tile", "GlobalMaxPool",
+    "ReduceMax", "ReduceMin",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind` is linear, binary, pool, table, softmax, move, concat, or None with a reason."""
+    """`kind` is linear, product (of two computed matrices), binary, pool (a range of its own),
+    table, softmax, move, concat, or None with a reason."""
 
     kind: str | None
     reason: str = ""
@@ -105,6 +109,8 @@ def _gemm(node: ir.Node) -> Verdict:
 
 def _matmul(node: ir.Node) -> Verdict:
     weights = constant(node.inputs[1])
+    if weights is None and constant(node.inputs[0]) is None:
+        return Verdict("product")
     if weights is not None and weights.ndim != 2:
         return Verdict(None, f"its constant has {weights.ndim} dimensions, int8 MatMul takes 2")
     return _linear(node)
@@ -115,6 +121,48 @@ def _binary(node: ir.Node) -> Verdict:
     if any(v is not None and not np.isfinite(v).all() for v in values):
         return Verdict(None, "its constant has NaN or Inf")
     return Verdict("binary")
+
+
+def _extremes(node: ir.Node) -> Verdict:
+    """Min or Max: of two tensors, or a bound."""
+    constants = [v for v in map(constant, node.inputs) if v is not None]
+    if len(node.inputs) > 2 or any(c.size != 1 or not np.isfinite(c).all() for c in constants):
+        return Verdict(None, f"int8 {node.op_type} takes two tensors, or a tensor and a number")
+    return Verdict("table" if constants else "binary")
+
+
+def _norm(node: ir.Node) -> Verdict:
+    """Scale and shift stay float32."""
+    if any(constant(v) is None for v in node.inputs[1:] if v is not None):
+        return Verdict(None, "its scale or shift is computed, not constant")
+    count = _normalized(node)
+    if count > MOST_EXACT:
+        return Verdict(None, f"it normalizes over {count:,} values, int8 over {MOST_EXACT:,}")
+    return Verdict("pool")
+
+
+def _normalized(node: ir.Node) -> int:
+    """How many values have their mean in common."""
+    shape = node.inputs[0].shape if node.inputs[0] is not None else None
+    dims = [int(d) for d in shape or ()]  # type: ignore[arg-type]
+    if node.op_type == "LayerNormalization":
+        return math.prod(dims[attribute(node, "axis", -1):])
+    groups = attribute(node, "num_groups", dims[1])
+    return math.prod(dims[1:]) // groups
+
+
+def _prelu(node: ir.Node) -> Verdict:
+    slope = constant(node.inputs[1])
+    if slope is None or not np.isfinite(slope).all():
+        return Verdict(None, "its slope is computed, or no finite number")
+    return Verdict("pool")
+
+
+def _power(node: ir.Node) -> Verdict:
+    exponent = constant(node.inputs[1])
+    if exponent is None or exponent.size != 1 or not exponent.item() > 0:
+        return Verdict(None, "its exponent is not one constant number above zero")
+    return Verdict("table")
 
 
 def _table(node: ir.Node) -> Verdict:
@@ -167,8 +215,12 @@ _RULES: dict[str, Callable[[ir.Node], Verdict]] = {
     "Conv": _linear,
     "Gemm": _gemm,
     "MatMul": _matmul,
-    "Add": _binary,
-    "Mul": _binary,
+    "ConvTranspose": _linear,
+    **{op: _binary for op in ("Add", "Sub", "Mul", "Div")},
+    **{op: _extremes for op in ("Min", "Max")},
+    **{f"{kind}Normalization": _norm for kind in ("Layer", "Instance", "Group")},
+    **{f"Reduce{kind}": lambda node: Verdict("pool") for kind in ("Mean", "Sum")},
+    "PRelu": _prelu,
     "AveragePool": lambda node: Verdict("pool"),
     "GlobalAveragePool": lambda node: Verdict("pool"),
     "Softmax": lambda node: Verdict("softmax"),
@@ -178,5 +230,6 @@ _RULES: dict[str, Callable[[ir.Node], Verdict]] = {
     "Resize": _resize,
     "Concat": _concat,
     **{op: _table for op in _TABLES},
+    "Pow": _power,
     **{op: _move for op in _MOVES},
 }

@@ -68,20 +68,22 @@ class Weights:
 
 
 def quantize_weights(
-    weights: np.ndarray, bias: np.ndarray | None, input_scale: float, axis: int
+    weights: np.ndarray, bias: np.ndarray | None, input_scale: float, axis: int, groups: int = 1
 ) -> Weights:
     """Symmetric per-channel weights along `axis` and the int32 bias at sx*sw.
 
     A channel's scale is raised where its bias would not fit int32 beside the accumulated
     products, and where it would be meaninglessly small beside the other channels (dead rows).
+    `groups` share the scales where `axis` has one group's channels (ConvTranspose).
     """
     moved = np.moveaxis(weights, axis, 0).astype(np.float64)
     rows = moved.reshape(len(moved), -1)
-    scale = _weight_scales(rows, bias, input_scale)
+    largest = None if bias is None else np.abs(bias.reshape(groups, -1)).max(axis=0)
+    scale = _weight_scales(rows, largest, input_scale)
     shape = (-1,) + (1,) * (moved.ndim - 1)
     integers = np.rint(moved / scale.astype(np.float64).reshape(shape))
     values = np.clip(integers, -WEIGHT_MAX, WEIGHT_MAX).astype(np.int8)
-    bias_scale = np.float32(input_scale) * scale
+    bias_scale = np.tile(np.float32(input_scale) * scale, groups)
     integer_bias = None if bias is None else _quantize_bias(bias, bias_scale)
     values = np.ascontiguousarray(np.moveaxis(values, 0, axis))
     return Weights(values, scale, integer_bias, bias_scale, axis)

@@ -127,7 +127,8 @@ def make(
         ),
         output_sqnr_db=output.db,
         worst=_worst(model, noise),
-        int8_macs_fraction=_macs_fraction(model, set(inserted.weights)),
+        int8_macs_fraction=_macs_fraction(model, set(inserted.weights) | {
+            name for name, kind in assignment.kinds.items() if kind == "product"}),
         observer=observer,
         samples=count,
     )

@@ -371,7 +371,7 @@ class TestReport:
     def test_part_of_the_macs(self):
         make = GraphMaker()
         x = make.conv(make.input("x", [1, 3, 4, 4]), 3, 4, kernel=1)
-        y = make.add("ConvTranspose", x, make.weight((4, 2, 1, 1)), name="up")
+        y = make.add("MatMul", x, make.weight((1, 4, 4, 2)), name="many")
         _, _, report = quantized(make, y)
         assert report.int8_macs_fraction == pytest.approx(12 / (12 + 8))
 
