@@ -11,7 +11,6 @@ from typing import Any
 from edgecc.cli import arguments, preprocessing
 from edgecc.cli.console import Console
 from edgecc.errors import ConfigError
-from edgecc.report.table import printable
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -111,6 +110,8 @@ def best(outputs: Mapping[str, Any], top: int | None,
 
 def show(outputs: Mapping[str, Any], board: str, console: Console,
          largest: Sequence[Mapping[str, Any]] = ()) -> None:
+    from edgecc.report.table import printable  # costs numpy
+
     console.fact("board", board)
     for name, value in outputs.items():
         shape = "x".join(map(str, value.shape)) or "scalar"

@@ -267,7 +267,7 @@ def test_a_runner_of_the_wrong_kind(monkeypatch):
     if not shutil.which("gcc"):
         pytest.skip("needs gcc")
     monkeypatch.setattr("edgecc.link.toolchain.Driver.executable", lambda self, objects, *_, **__: (
-        self._make(objects, [*self.argv, *sorted(objects), "-o", "made"])))
+        self.make(objects, [*self.argv, *sorted(objects), "-o", "made"])))
     config = CompileConfig(toolchain=("gcc",))
     with pytest.raises(ToolchainError, match="runner of the wrong kind .needed static .*dynamic"):
         link_models.link(link_models.fake(HOST, Context(), config=config), HOST, Context(),

@@ -17,7 +17,7 @@ HEAVY = ("numpy", "onnx", "onnx_ir", "onnxscript", "onnxruntime", "tvm", "parami
          "jsonschema", "torch")
 ALLOWED = {
     "tvm": ("edgecc/kernels/", "edgecc/lower/"),
-    "paramiko": ("rpc/transport/ssh.py",),
+    "paramiko": ("rpc/transport/ssh",),
     "torch": ("edgecc/model/torch",),
 }
 
