@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "less.h"
 #include "spin.h"
 
 #define EXPECT(what) \
@@ -174,6 +175,21 @@ static int check_own_pool(void) {
   return 0;
 }
 
+/* A pool serves another model that has no fewer threads. */
+static int check_two_models(void) {
+  static unsigned char few[LESS_POOL_BYTES] ALIGNED;
+  less_context less;
+  EXPECT(less_init(&less, arena[1], LESS_ARENA_BYTES, weights, LESS_WEIGHTS_BYTES) == 0);
+  EXPECT(less_pool_start(few, sizeof few, NULL, 0) == 0);
+  EXPECT(spin_pool_start(pool[0], SPIN_POOL_BYTES, NULL, 0) == 0);
+  EXPECT(spin_attach_pool(&a, few) == 0 && right(&a) && right(&a));
+  EXPECT(less_attach_pool(&less, pool[0]) == (SPIN_THREADS > LESS_THREADS ? 9 : 0));
+  EXPECT(spin_attach_pool(&a, NULL) == 0);
+  less_pool_stop(few);
+  spin_pool_stop(pool[0]);
+  return 0;
+}
+
 /* Only the application's thread takes its signals; an empty mask is given back to it. */
 static int check_signals(void) {
   sigset_t set;
@@ -201,7 +217,7 @@ int main(int argc, char **argv) {
   cpu = sched_getcpu();
   status = check_refusals(before) || check_pool(before, NULL, 0) || check_pool(before, &cpu, 1) ||
            check_many_starts(before) || check_two_contexts() || check_own_pool() ||
-           check_signals();
+           check_two_models() || check_signals();
   EXPECT(fwrite(expected, 1, sizeof expected, stdout) == sizeof expected);
   return status;
 }

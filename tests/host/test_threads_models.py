@@ -15,6 +15,7 @@ from edgecc import lower, memory, quantize, schedule
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ConfigError
+from edgecc.link.elf import describe
 from edgecc.lower.api_facts import facts_of
 from edgecc.lower.run_function import generate
 from edgecc.lower.runner_glue import RUNNER_SOURCES, RUNTIME, glue, runtime_text
@@ -230,3 +231,18 @@ def test_the_thread_sanitizer_is_quiet_about_a_real_model(bundles, tmp_path, mon
     answers = frames(done.stdout)
     assert [status for _, status, _ in answers] == [0] * 8
     assert answers[6][2] == golden["vectors/0/output_0.bin"]
+
+
+@pytest.mark.parametrize(("target", "tool"), [
+    ("host", "gcc"), ("host", "clang"), ("raspberry-pi-5", "aarch64-linux-gnu-gcc"),
+    ("armv7-neon", None), ("riscv64-generic", None), ("riscv64-generic", "riscv64-linux-gnu-gcc"),
+])
+def test_the_pool_needs_no_library_of_any_compiler(target, tool, monkeypatch):
+    if tool and not shutil.which(tool):
+        pytest.skip(f"needs {tool}")
+    monkeypatch.setattr(sharing, "SMALL_STEP", 0)
+    bundle = edgecc.compile(pipeline_models.network(), target=target, name="net", threads=3,
+                            toolchain=(tool,) if tool else None)
+    found = set(describe(bundle.files["lib/libnet.so"], "libnet.so").undefined_symbols)
+    assert found - {"memcpy", "memset"} == {"pthread_create", "pthread_join", "syscall"}
+    assert bundle.manifest["stack_bytes"] > 0
