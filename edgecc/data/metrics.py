@@ -123,8 +123,8 @@ def _imported(module: str, name: str) -> Function:
 
 
 def score(metric: Metric, outputs: Outputs, labels: Any) -> float:
-    """One finite or infinite number. Raises ConfigError where the function gives none."""
+    """One finite number. Raises ConfigError where the function gives none."""
     found = metric.function(outputs, labels)
-    if not isinstance(found, int | float | np.number) or np.isnan(found):
+    if not isinstance(found, int | float | np.number) or not np.isfinite(found):
         raise ConfigError(f"metric {metric.name} gives {found!r}, no number", where="metric")
     return float(found)

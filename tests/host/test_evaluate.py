@@ -5,16 +5,17 @@ from __future__ import annotations
 import importlib.util
 import json
 
-import edgecc
 import numpy as np
 import onnx
 import pytest
+from picture_files import classes, pixels, save
+from pipeline_models import network, samples
+
+import edgecc
 from edgecc.bundle import evaluate as module
 from edgecc.cli.main import main
 from edgecc.data import Preprocessing, pictures
 from edgecc.errors import BundleError, ConfigError
-from picture_files import classes, pixels, save
-from pipeline_models import network, samples
 
 pytestmark = pytest.mark.host
 HOW = Preprocessing(scale=1, mean=(0.5, 0.4, 0.3), std=(0.2,), resize=14, crop=12)
@@ -51,7 +52,7 @@ def test_the_declaration_is_everywhere(bundle, tmp_path):
     spec = importlib.util.spec_from_file_location("net_wrapper", tmp_path / "net.py")
     wrapper = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(wrapper)
-    assert wrapper.PREPROCESSING == {"x": record}
+    assert {"x": record} == wrapper.PREPROCESSING
 
 
 def test_golden_vectors_are_calibration_pictures(bundle, folder):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 
-import edgecc
 import numpy as np
 import pytest
+from pipeline_models import network
+
+import edgecc
 from edgecc.bundle.evaluate import FLOAT
 from edgecc.data import Preprocessing
-from pipeline_models import network
 
 pytestmark = pytest.mark.host
 MIXED = Preprocessing(scale=1, mean=(0.5, 0.4, 0.3), std=(0.2, 0.25, 0.3), folded=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from picture_files import classes, pixels, save
+
 from edgecc.data import Preprocessing, labels, metrics, pictures
 from edgecc.data.dataset import dataset
 from edgecc.errors import ConfigError
 from edgecc.quantize.calibration import Port
-from picture_files import classes, pixels, save
 
 PORT = Port("x", (1, 3, 12, 12), np.dtype("float32"))
 HOW = Preprocessing(scale=255)
@@ -83,7 +84,8 @@ class TestDataset:
 
     def test_labels_in_a_table(self, tmp_path):
         np.save(tmp_path / "x.npy", np.zeros((3, 4), np.float32))
-        found = dataset(tmp_path / "x.npy", [VECTOR], labels=text(tmp_path / "l.csv", "2", "1", "0"))
+        table = text(tmp_path / "l.csv", "2", "1", "0")
+        found = dataset(tmp_path / "x.npy", [VECTOR], labels=table)
         assert found.labels.tolist() == [2, 1, 0]
 
     def test_samples_one_by_one(self):
@@ -166,7 +168,7 @@ class TestMetrics:
         with pytest.raises(ConfigError, match="shape of the first output"):
             self.score("mse", outputs([0, 1]), [[1, 2, 3]])
 
-    @pytest.mark.parametrize("value", ["1", None, float("nan")])
+    @pytest.mark.parametrize("value", ["1", None, float("nan"), float("inf")])
     def test_functions_that_give_no_number(self, value):
         with pytest.raises(ConfigError, match="no number"):
             self.score(lambda found, wanted: value, outputs([1]), None)

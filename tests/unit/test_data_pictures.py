@@ -9,10 +9,11 @@ import zlib
 import numpy as np
 import onnx_ir as ir
 import pytest
+from picture_files import Image, classes, pixels, save
+
 from edgecc.data import Preprocessing, pictures
 from edgecc.errors import ConfigError, QuantizationError
 from edgecc.quantize import calibration
-from picture_files import Image, classes, pixels, save
 
 PLAIN = Preprocessing(scale=255)
 
@@ -158,7 +159,8 @@ class TestCalibration:
         how = Preprocessing(scale=1, mean=(0.5,), std=(0.25,))
         found = list(calibration.read(classes(tmp_path), self.model(), how))
         assert len(found) == 6
-        assert np.array_equal(found[1]["x"][0], how.values(pixels((12, 12), 100)).transpose(2, 0, 1))
+        expected = how.values(pixels((12, 12), 100)).transpose(2, 0, 1)
+        assert np.array_equal(found[1]["x"][0], expected)
 
     def test_broken_pictures_are_named(self, tmp_path):
         path = classes(tmp_path) / "dog" / "0.png"

@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from edgecc.cli import main, preprocessing
 from edgecc.data import Preprocessing
 from edgecc.data.preprocessing import declared, picture_layout
 from edgecc.errors import ConfigError
-from hypothesis import given
-from hypothesis import strategies as st
 
 IMAGENET = Preprocessing(scale=1, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225),
                          resize=256, crop=224)
@@ -101,8 +102,7 @@ def test_records_that_are_none_are_refused(record):
 
 
 def options(*texts: str):
-    command = main.parser().parse_args(["compile", "m.onnx", "--target", "host", "-o", "x", *texts])
-    return command
+    return main.parser().parse_args(["compile", "m.onnx", "--target", "host", "-o", "x", *texts])
 
 
 def test_options_declare_it():

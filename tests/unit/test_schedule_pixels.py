@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.data import Preprocessing
@@ -13,7 +15,6 @@ from edgecc.schedule import check_program, schedule
 from edgecc.schedule.interpret import from_port, interpret
 from edgecc.schedule.program import Kernel
 from edgecc.targets import get_target
-from onnx import TensorProto, helper, numpy_helper
 
 SHAPE = (1, 4, 5, 3)
 
