@@ -2,6 +2,7 @@
 
 import json
 import struct
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from edgecc.rpc import probe as probe_module
 from edgecc.rpc.bench import bench, run_once, time_runs
 from edgecc.rpc.boards import get_board
 from edgecc.rpc.probe import build_probe, compile_cached, parse_answer
+from edgecc.rpc.runner_client import RunnerClient
 from edgecc.targets import host_cpu
 
 HOST = get_board("host")
@@ -49,6 +51,15 @@ def test_the_second_upload_sends_nothing(context):
     run(context)
     again = run(context)
     assert again.uploaded_bytes == 0 and again.reused_bytes > 3000
+
+
+def test_a_board_pins_as_many_threads_as_the_bundle_has(context, monkeypatch):
+    pinned = []
+    monkeypatch.setattr(RunnerClient, "pin", lambda self, cpus: pinned.append(cpus))
+    board = replace(HOST, cpus=(3, 4, 5))
+    for manifest in (MANIFEST, MANIFEST | {"threads": {"count": 2}}):
+        run(context, board=board, manifest=manifest)
+    assert pinned == [(3,), (3, 4)]
 
 
 def test_one_inference(context):
