@@ -67,13 +67,13 @@ def works(board, ask=None):
 
 
 def test_a_board_behind_a_jump_host(gateway, server):
-    before = len(loopback.descendants(gateway.pid))
     with open_transport(behind(gateway, server), Path()) as transport:
         assert transport.answer(["echo", "there"])[1] == b"there\n"
-        assert len(loopback.descendants(gateway.pid)) > before
         transport.put(b"data", f"{transport.workdir}/file")
-    gateway_client = transport._clients[0].gateway
-    assert gateway_client.get_transport() is None  # both ends are closed
+        client = transport._clients[0]
+        assert client.gateway.get_transport().getpeername() == ("127.0.0.1", gateway.board.port)
+        assert isinstance(client.get_transport().sock, paramiko.Channel)
+    assert client.gateway.get_transport() is None  # both ends are closed
 
 
 def test_host_keys_are_verified_on_both(gateway, server):
