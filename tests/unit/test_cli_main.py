@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -295,20 +294,6 @@ def test_a_spinner_on_a_terminal_only(monkeypatch):
 def test_table_aligns_numbers_to_the_right(capsys):
     Console().table(("name", "n"), [("a", 5), ("long", 1000)])
     assert capsys.readouterr().out == "name     n\na        5\nlong  1000\n"
-
-
-def best_of(command, attempts=5):
-    def once():
-        start = time.monotonic()
-        subprocess.run(command, check=True, capture_output=True)
-        return time.monotonic() - start
-
-    return min(once() for _ in range(attempts))
-
-
-def test_starting_is_quick():
-    assert best_of([sys.executable, "-c", "import edgecc"]) < 0.3
-    assert best_of([sys.executable, "-m", "edgecc.cli.main", "--help"]) < 0.3
 
 
 def test_version(capsys):
