@@ -71,6 +71,7 @@ def concat(axis, shapes, out_shape):
 
 
 IMAGE = (1, 8, 9, 11)
+TWICE = np.float32([1, 1, 2, 2])
 
 # name: (model, largest difference in units of the last place)
 CASES = {
@@ -135,6 +136,29 @@ CASES = {
                                inputs=(np.array([8, -1]),)), 0),
     "Pad": (lambda: single("Pad", IMAGE, (1, 8, 10, 14), SX, ZX, inputs=(
         np.array([0, 0, 0, 1, 0, 0, 1, 2]), np.float32(0))), 0),
+    "Pad with a number": (lambda: single("Pad", IMAGE, (1, 8, 10, 14), inputs=(
+        np.array([0, 0, 0, 1, 0, 0, 1, 2]), np.float32(0.77))), 1),
+    "Pad reflected": (lambda: single("Pad", IMAGE, (1, 8, 10, 14), SX, ZX, mode="reflect", inputs=(
+        np.array([0, 0, 0, 1, 0, 0, 1, 2]),)), 0),
+    "Slice": (lambda: single("Slice", IMAGE, (1, 8, 4, 11), SX, ZX, inputs=(
+        np.array([1, -1]), np.array([9, -100]), np.array([2, 3]), np.array([2, -1]))), 0),
+    "Gather": (lambda: single("Gather", IMAGE, (1, 3, 9, 11), SX, ZX, axis=1, inputs=(
+        np.array([7, 0, 3]),)), 0),
+    "Tile": (lambda: single("Tile", IMAGE, (1, 16, 9, 11), SX, ZX, inputs=(
+        np.array([1, 2, 1, 1]),)), 0),
+    "DepthToSpace": (lambda: single("DepthToSpace", IMAGE, (1, 2, 18, 22), SX, ZX,
+                                    blocksize=2), 0),
+    "Concat with a constant": (lambda: single("Concat", IMAGE, (1, 9, 9, 11), axis=1, inputs=(
+        np.full((1, 1, 9, 11), 0.77, np.float32),)), 1),
+    "Resize nearest": (lambda: single("Resize", IMAGE, (1, 8, 18, 22), SX, ZX, mode="nearest",
+                                      inputs=(np.zeros(0, np.float32), TWICE)), 0),
+    "Resize linear": (lambda: single("Resize", IMAGE, (1, 8, 18, 22), SX, ZX, mode="linear",
+                                     inputs=(np.zeros(0, np.float32), TWICE)), 1),
+    "Resize linear, other scale": (lambda: single(
+        "Resize", IMAGE, (1, 8, 15, 31), mode="linear",
+        inputs=(np.zeros(0, np.float32), np.float32([1, 1, 1.7, 2.9]))), 1),
+    "Resize cubic": (lambda: single("Resize", IMAGE, (1, 8, 18, 22), mode="cubic",
+                                    inputs=(np.zeros(0, np.float32), TWICE)), 1),
 }
 
 
