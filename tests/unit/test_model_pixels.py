@@ -6,13 +6,15 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from onnx import TensorProto, helper, numpy_helper
+
 from edgecc.config import CompileConfig
 from edgecc.data import Preprocessing
 from edgecc.errors import ConfigError
 from edgecc.model import check_model, load, oracle, pixels, to_proto
 from edgecc.model.edit import constant
-from edgecc.quantize import check_quantized, pixels as quantized_pixels, quantize
-from onnx import TensorProto, helper, numpy_helper
+from edgecc.quantize import check_quantized, quantize
+from edgecc.quantize import pixels as quantized_pixels
 
 WHOLE, HALF, MIXED = 128 / 255, 0.5, (0.485, 0.456, 0.406)
 
