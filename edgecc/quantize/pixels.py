@@ -29,8 +29,10 @@ def prepares(node: ir.Node | None) -> bool:
     """Whether a node only makes pixels, or multiplies and shifts them by constants."""
     if node is None or parameters(node.outputs[0]) is not None:
         return node is not None
+    if node.op_type not in ("Mul", "Add") or constant(node.inputs[1]) is None:
+        return False
     source = node.inputs[0]
-    if node.op_type not in ("Mul", "Add") or constant(node.inputs[1]) is None or source is None:
+    if source is None:
         return False
     return parameters(source) is not None or prepares(source.producer())
 

@@ -187,12 +187,24 @@ def _read_node(node: Any, building: Building) -> None:
                        "remove it or export the node without it")
 
 
+def _write_constant(building: Building, name: str) -> None:
+    """An output whose value never changes is written in every run."""
+    from edgecc.schedule.moves import Fixed
+
+    values = building.constants[name].real
+    if values.dtype.name not in ITEM_BYTES or not values.size:
+        raise UnsupportedModel(f"output {name} is a constant of {values.size} {values.dtype}",
+                               where=name, needed=f"some elements of {', '.join(ITEM_BYTES)}",
+                               advice="remove the output: its value never changes")
+    building.tensors[name] = Tensor(name, tuple(values.shape), values.dtype.name)
+    building.ops.append(Fixed(name, (), name, values=values))
+
+
 def _finish(graph: Any, inputs: list[str], building: Building) -> Graph:
     outputs = [v.name for v in graph.outputs]
     for name in outputs:
         if name in building.constants:
-            raise UnsupportedModel(f"output {name} is a constant", where=name,
-                                   advice="remove the output: its value never changes")
+            _write_constant(building, name)
         if name in building.unsigned:
             raise UnsupportedModel(f"output {name} is uint8", where=name,
                                    needed="float32 or int8",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import schedule_models as models
 from movement_cases import CASES, MOVES, RESIZES
+from onnx import helper
 
 from edgecc.errors import CheckFailed
 from edgecc.schedule import check_program
@@ -192,3 +193,14 @@ def test_the_judge_sees_indices_outside_of_an_axis():
     with pytest.raises(CheckFailed, match="of columns, which has 8"):
         columns = program.entry().steps[-1].constants["columns"]
         check_program(with_spec(program, columns=columns + 1))
+
+
+def test_outputs_that_never_change_are_written_in_every_run():
+    nodes = [models.node("Shape", ["x"], ["s"]), models.node("Relu", ["x"], ["y"]),
+             models.node("Constant", [], ["n"], value_floats=[1.0, 2.0])]
+    proto = helper.make_model(helper.make_graph(
+        nodes, "g", cases.ports({"x": (2, 3)}, "float32"),
+        [*cases.ports({"y": (2, 3), "n": (2,)}, "float32"), *cases.ports({"s": (2,)}, "int64")]),
+        opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    program = compared(proto)
+    assert [s.spec.op for s in program.entry().steps].count("fixed") == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from edgecc.schedule.moves import Fixed
 from edgecc.schedule.operators import operator
 from edgecc.schedule.ops import Concat, Constant, Reshape, Tensor, Transpose
@@ -22,10 +24,16 @@ def identity(node: Node) -> None:
 
 @operator("Constant")
 def constant(node: Node) -> None:
+    numbers = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64,
+               "value_ints": np.int64}
     value = node.attribute("value")
-    if value is None:
-        node.refuse("only Constant with a tensor value is supported")
-    node.emit_constant(Constant(value.numpy()))
+    array = None if value is None else value.numpy()
+    for name, dtype in numbers.items():
+        given = node.attribute(name)
+        array = array if given is None else np.array(given, dtype)
+    if array is None:
+        node.refuse("only Constant with a tensor or numbers is supported")
+    node.emit_constant(Constant(array))
 
 
 def _reshape(node: Node, shape) -> None:
