@@ -22,7 +22,7 @@ static inline intptr_t semihost(int operation, const void *block) {
   register intptr_t a0 __asm__("a0") = operation;
   register const void *a1 __asm__("a1") = block;
   __asm__ volatile(
-      ".option push\n.option norvc\n.balign 16\n"
+      ".balign 16\n.option push\n.option norvc\n"
       "slli zero, zero, 0x1f\nebreak\nsrai zero, zero, 7\n.option pop"
       : "+r"(a0) : "r"(a1) : "memory");
   return a0;
