@@ -25,6 +25,7 @@ CORTEX_M4F = Target(
     llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"thumb2", "dsp", "fpu32"}),
     architecture="thumbv7em",
+    int8_macs_per_cycle=2.0,
     memories=(Region("flash", 1 << 22, base=0x0, may_hold=CODE_AND_WEIGHTS),
               Region("ram", 1 << 24, base=0x21000000, may_hold=("arena",))),
     toolchain=_zig("cortex_m4+vfp4d16sp", "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"),
@@ -33,6 +34,7 @@ CORTEX_M4F = Target(
     source={
         "features": "Arm Cortex-M4 Technical Reference Manual r0p1: Armv7E-M, FPv4-SP",
         "cores": "one by design",
+        "int8_macs_per_cycle": "Technical Reference Manual: SMLAD, two products in one cycle",
         "vector_bits": "an MVE register; only quietens LLVM on cores without vectors",
         "memories": "Arm Application Note 386: ZBT SRAM 1 of 4 MB, PSRAM of 16 MB",
     },
@@ -44,6 +46,7 @@ CORTEX_M3 = replace(
     triple="thumbv7m-unknown-none-gnueabi",
     cpu="cortex-m3",
     float_abi="soft",
+    int8_macs_per_cycle=None,
     features=frozenset({"thumb2", "soft-float"}),
     architecture="thumbv7m",
     toolchain=_zig("cortex_m3", "-mcpu=cortex-m3", "soft"),
@@ -106,6 +109,7 @@ CORTEX_M55 = replace(
     description="Arm Cortex-M55 with MVE (Helium) and FPU (bare metal)",
     triple="thumbv8.1m.main-unknown-none-gnueabihf",
     cpu="cortex-m55",
+    int8_macs_per_cycle=8.0,
     features=frozenset({"thumb2", "dsp", "fpu32", "mve"}),
     architecture="thumbv8.1m.main",
     toolchain=_zig("cortex_m55+mve_fp+fp_armv8d16sp", "-mcpu=cortex-m55"),
@@ -116,6 +120,7 @@ CORTEX_M55 = replace(
     source={
         **CORTEX_M4F.source,
         "features": "Arm Cortex-M55 Technical Reference Manual r1p0: Armv8.1-M, MVE-I and MVE-F",
+        "int8_macs_per_cycle": "Technical Reference Manual: VMLADAV, 16 products in two beats",
         "memories": "Arm Application Note 547: ITCM 512 KB, code SRAM 2 MB, internal SRAM 4 MB "
         "(secure aliases)",
     },
