@@ -19,3 +19,15 @@ install_checkout() {
     echo "setup     installing edgecc[$1] into $VIRTUAL_ENV (the first time: minutes)"
     "$python" -m pip install -qq --disable-pip-version-check --editable ".[$1]"
 }
+
+# install_torch: the torch extra, in the version that CI tests. It is large, so it comes only in CI
+# and where EDGECC_TORCH=1 asks for it; where it cannot be had, the tests that need it skip.
+install_torch() {
+    if [ "${CI:-}" != true ] && [ "${EDGECC_TORCH:-}" != 1 ]; then
+        "$python" -c 'import importlib.util as u; exit(u.find_spec("torch") is None)' ||
+            echo "setup     no torch: its tests skip (EDGECC_TORCH=1 installs it, large)"
+        return 0
+    fi
+    "$python" -m pip install -qq --disable-pip-version-check torch==2.13.0 ||
+        echo "setup     torch cannot be installed: the tests that need it skip" >&2
+}

@@ -6,6 +6,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
 install_checkout test
+install_torch
 sh scripts/system-packages.sh
 [ $# -gt 0 ] || set -- -n auto -m "not slow"
 exec "$python" -m pytest "$@"

@@ -60,9 +60,14 @@ def _values(graph: ir.Graph) -> list[ir.Value]:
 
 
 def _name_nodes(model: ir.Model) -> None:
+    """Of the nodes that one operation of torch became, the last has the operation's name."""
+    nodes = list(model.graph.all_nodes())
+    last = {tuple(_scopes(node)): node for node in nodes}
     used: set[str] = set()
-    for node in model.graph.all_nodes():
-        base = _owner(node) or node.name or node.op_type.lower()
+    for node in nodes:
+        base, scopes = _owner(node) or node.name or node.op_type.lower(), tuple(_scopes(node))
+        if scopes and last[scopes] is not node and not _reads_weights(node):
+            base += f".{node.op_type.lower()}"
         name, count = base, 1
         while name in used:
             count += 1
@@ -74,11 +79,21 @@ def _name_nodes(model: ir.Model) -> None:
 def _owner(node: ir.Node) -> str:
     """The module whose weights the node reads, else the operation after the module that called
     it; without the number that torch counts operations with."""
-    for value in node.inputs[1:2]:
-        if value is not None and value.is_initializer() and (value.name or "").endswith(".weight"):
-            return (value.name or "").removesuffix(".weight")
+    if weights := _reads_weights(node):
+        return weights.removesuffix(".weight")
+    return ".".join(_COUNTED.sub("", scope) for scope in _scopes(node)[-2:] if scope)
+
+
+def _reads_weights(node: ir.Node) -> str:
+    """The name of the weights, or nothing."""
+    value = node.inputs[1] if len(node.inputs) > 1 else None
+    name = value.name if value is not None and value.is_initializer() else None
+    return name if name and name.endswith(".weight") else ""
+
+
+def _scopes(node: ir.Node) -> list[str]:
+    """The modules around the operation that the node came from, then the operation."""
     try:
-        scopes = ast.literal_eval(node.metadata_props.get(_SCOPES, "[]"))
-    except (SyntaxError, ValueError):
-        return ""
-    return ".".join(_COUNTED.sub("", str(scope)) for scope in scopes[-2:] if scope)
+        return [str(scope) for scope in ast.literal_eval(node.metadata_props.get(_SCOPES, "[]"))]
+    except (SyntaxError, ValueError, TypeError):
+        return []

@@ -51,3 +51,14 @@ def test_second_sample_links_for_the_raspberry_pi(tmp_path):
     said = run("02_link_into_a_c_program.py", tmp_path, "--target", "raspberry-pi-5")
     assert " of 20 right" in said
     assert (tmp_path / "classify").read_bytes()[18:20] == b"\xb7\x00"  # ELF: AArch64
+
+
+def test_third_sample_compiles_a_torch_module(tmp_path):
+    pytest.importorskip("torch", reason="needs torch (pip install 'edgecc[torch]')")
+    said = run("03_torch_digits.py", tmp_path, "--images", "150")
+    assert "load      DigitsNet · " in said and "golden    6 of 6 vectors identical" in said
+    agreement = float(re.search(r"same answer as torch +([\d.]+)%", said)[1])
+    accuracies = [float(value) for value in re.findall(r"accuracy, .* ([\d.]+)%", said)]
+    assert agreement >= 98 and len(accuracies) == 2 and min(accuracies) >= 94
+    with zipfile.ZipFile(tmp_path / "digits_net.ecb") as bundle:
+        assert json.loads(bundle.read("manifest.json"))["target"] == "raspberry-pi-5"

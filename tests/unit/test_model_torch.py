@@ -63,6 +63,7 @@ def test_ports_have_the_names_of_the_module(imported):
 def test_nodes_have_the_names_of_the_modules(imported):
     found = {node.name: node.op_type for node in imported.graph}
     assert found["body.0"] == "Conv" and found["head"] == "Gemm" and found["relu"] == "Relu"
+    assert found["body.2.silu"] == "Mul" and found["body.2.silu.sigmoid"] == "Sigmoid"
     loaded = {node.name for node in model.load(imported).graph}
     assert {"body.0", "head", "relu"} <= loaded
 
