@@ -11,6 +11,7 @@ from edgecc.kernels import (
     fully_connected_float,
     pool2d,
     quantize,
+    recentre,
     softmax,
     table,
     transpose,
@@ -34,8 +35,9 @@ def test_elementwise_kernels_equal_reference(target):
 
 @pytest.mark.parametrize("target", EMULATED)
 def test_other_kernels_equal_reference(target):
-    found = [*problems.quantize(), *problems.transpose(), *problems.pool2d()]
-    check(share(found, target), target, [quantize, transpose, pool2d])
+    found = [*problems.quantize(), *problems.recentre(), *problems.transpose(),
+             *problems.pool2d()]
+    check(share(found, target), target, [quantize, recentre, transpose, pool2d])
 
 
 @pytest.mark.parametrize("target", EMULATED)
