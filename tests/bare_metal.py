@@ -21,7 +21,8 @@ RISCV = ["riscv64-unknown-elf-gcc", "--specs=picolibc.specs", "--oslib=semihost"
          "-Wl,--defsym=__flash=0x80000000", "-Wl,--defsym=__flash_size=0x400000",
          "-Wl,--defsym=__ram=0x80400000", "-Wl,--defsym=__ram_size=0x400000",
          "-Wl,--no-warn-execstack"]
-MPS2 = ["-Wl,--defsym=__flash=0", "-Wl,--defsym=__ram=0x20000000", "-Wl,--defsym=__ram_size=0x400000"]
+MPS2 = ["-Wl,--defsym=__flash=0", "-Wl,--defsym=__ram=0x20000000",
+        "-Wl,--defsym=__ram_size=0x400000"]
 COMPILERS = {
     "cortex-m0plus": [*ARM, *MPS2, "-mcpu=cortex-m0plus"],
     "cortex-m3": [*ARM, *MPS2, "-mcpu=cortex-m3"],

@@ -79,7 +79,8 @@ def check_split(problems, target_name, modules):
         for begin, end in ((0, extent), (0, extent // 2), (extent // 2, extent), (1, 1)):
             made.append(Case(case.record, case.spec, case.inputs, case.constants, case.outputs,
                              begin=begin, end=end))
-    results = [np.frombuffer(out.tobytes(), np.uint8) for (out,) in run_cases(made, named(target_name))]
+    results = [np.frombuffer(out.tobytes(), np.uint8)
+               for (out,) in run_cases(made, named(target_name))]
     for i in range(0, len(made), 4):
         whole, first, second, nothing = results[i:i + 4]
         where = f"{made[i].record.name}: {made[i].spec.text()}"

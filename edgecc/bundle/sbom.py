@@ -34,7 +34,10 @@ def licence_files(parts: list[str]) -> dict[str, bytes]:
 
 def sbom(name: str, model: Mapping[str, Any], weights: bytes, parts: list[str],
          tools: Mapping[str, str], toolchain: list[str], dynamic: bool = False) -> bytes:
-    """The SPDX document; `dynamic`: the runner uses the C library of its board. No time of day and no random names: same inputs, same bytes."""
+    """The SPDX document; `dynamic`: the runner uses the C library of its board.
+
+    No time of day and no random names: same inputs, same bytes.
+    """
     packages = [_model(name, model, weights)] + [_part(part, tools) for part in parts]
     if "musl" not in parts and toolchain:
         packages.append(_package("system-c-library", f"of {toolchain[0]}", "NOASSERTION",

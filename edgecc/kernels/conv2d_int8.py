@@ -78,7 +78,8 @@ class Plan:
     @property
     def group_bytes(self) -> int:
         """Packed bytes of one group of output channels."""
-        return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in self.columns.blocks())
+        blocks = self.columns.blocks()
+        return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in blocks)
 
     @property
     def ring(self) -> RingShape:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile, header
+from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile, header, wrapped
 from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape, padded
@@ -66,12 +66,13 @@ class Plan:
 def quads(spec: Conv2d, first: int) -> list[Quad]:
     """The groups of four taps of an output whose window starts at column `first` of the tile."""
     if spec.kw == 1 or spec.dilations[1] > 1:
-        taps = [(ky, first + kx * spec.dilations[1]) for kx in range(spec.kw)
-                for ky in range(spec.kh)]
+        taps: list[tuple[int, int] | None] = [
+            (ky, first + kx * spec.dilations[1]) for kx in range(spec.kw) for ky in range(spec.kh)
+        ]
         taps += [None] * (-len(taps) % 4)
         return [tuple(taps[i : i + 4]) for i in range(0, len(taps), 4)]
     even, shift = first - first % 2, first % 2
-    found = []
+    found: list[Quad] = []
     for ky in range(spec.kh):
         for q in range(-(-(spec.kw + shift) // 4)):
             found.append(tuple((ky, even + 4 * q + j) for j in range(4)))
@@ -107,7 +108,7 @@ def weight_bytes(plan: Plan) -> int:
 
 
 def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
-    spec, isa = plan.spec, plan.isa
+    spec = plan.spec
     weights = np.asarray(constants["weights"]).reshape(spec.c, spec.kh, spec.kw)
     raw = base.Isa()  # activations are used as they are on every instruction set
     parts = [header(constants, spec.clamp, spec.residual, raw)]
@@ -117,7 +118,7 @@ def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
     for first, width in plan.blocks:
         used = min(width, spec.c - first)
         head = np.zeros((2, width), np.int32)
-        head[0, :used] = bias[first : first + used].astype(np.uint64).astype(np.uint32).view(np.int32)
+        head[0, :used] = wrapped(bias[first : first + used])
         head.view(np.float32)[1, :used] = np.asarray(constants["scale"])[first : first + used]
         block = np.zeros((width, spec.kh, spec.kw), np.int8)
         block[:used] = weights[first : first + used]
@@ -158,6 +159,8 @@ def cost(plan: Plan) -> float:
     tiles = rows * -(-spec.ow // plan.mr)
     outputs = rows * spec.ow
     blocks = sum(width for _, width in plan.blocks) / BLOCK
+    per_tile: float
+    per_output: float
     if isinstance(isa, dotprod.DotProd):
         loads, pairs, groups = _distinct(plan)
         per_tile = loads + 2 * pairs + 4 * groups + 2 * weight_bytes(plan) / 4 + 12

@@ -78,6 +78,11 @@ def header(constants: Mapping[str, Any], clamp: bool, residual: bool, isa: Isa) 
     return words.view(np.uint8)
 
 
+def wrapped(values: np.ndarray) -> np.ndarray:
+    """int64 as int32, wrapping as a 32-bit accumulator does."""
+    return values.astype(np.uint64).astype(np.uint32).view(np.int32)
+
+
 def pack_blocks(
     isa: Isa, columns: Columns, weights: np.ndarray, constants: Mapping[str, Any], first: int
 ) -> np.ndarray:
@@ -100,7 +105,7 @@ def pack_blocks(
         block[:used] = full.reshape(count, depth)[start : start + used]
         packed = _by_step(isa, block.reshape(width, segments, -1))
         head = np.zeros((2, width), np.int32)
-        head[0, :used] = bias[start : start + used].astype(np.uint64).astype(np.uint32).view(np.int32)
+        head[0, :used] = wrapped(bias[start : start + used])
         head.view(np.float32)[1, :used] = scale[start : start + used]
         parts += [head.view(np.uint8).ravel(), packed,
                   np.zeros(-packed.size % 4, np.uint8)]
@@ -193,7 +198,8 @@ class Tile:
                             at + step * (self.isa.piece * self.width), self.isa.piece)
             pieces = pieces[len(whole) :]
         for offset, length in pieces:
-            self._piece(acc, buffer, base + offset, stride, weights, at + offset * self.width, length)
+            self._piece(acc, buffer, base + offset, stride, weights, at + offset * self.width,
+                        length)
 
     def _piece(
         self, acc: Any, buffer: Any, base: Any, stride: int, weights: Any, at: Any, length: int

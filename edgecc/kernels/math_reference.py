@@ -165,5 +165,5 @@ def matmul(spec: specs.MatMul, inputs: Arrays, constants: Constants) -> list[np.
     return [requantize(acc, constants["scale"], constants["output_zero_point"], lo, hi)]
 
 
-REFERENCES = {"broadcast": broadcast, "rowwise": rowwise, "reduce": reduce,
+REFERENCES: dict[str, Any] = {"broadcast": broadcast, "rowwise": rowwise, "reduce": reduce,
               "arg_reduce": arg_reduce, "normalize": normalize, "matmul": matmul}

@@ -174,7 +174,7 @@ class _Float(_Product):
         self.limits = [word(k, i, "float32") for i in range(2)] if spec.clamp else []
 
     def finished(self, total: Any, lanes: int) -> Any:
-        return bounded(total, *self.limits, lanes) if self.limits else total
+        return bounded(total, self.limits[0], self.limits[1], lanes) if self.limits else total
 
 
 class _Int8(_Product):

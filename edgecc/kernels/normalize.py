@@ -304,8 +304,10 @@ class _Int8(_Work):
         from edgecc.kernels import tir
 
         m, c, s = self.spec.m, self.channels, self.k.scratch
-        total, squares = (total_along(1, m, "int32", lambda i, n, at=at: tir.load(
-            s, first + at + i, n)) for at in (0, c))
+        def along(at: int) -> Any:
+            return total_along(1, m, "int32", lambda i, n: tir.load(s, first + at + i, n))
+
+        total, squares = along(0), along(c)
         bits = tir.let(tir.T.reinterpret("int32", self._inverse(total, squares)))
         with tir.loop(0, m) as i:
             tir.store(s, first + i, total)

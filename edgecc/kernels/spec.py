@@ -18,6 +18,7 @@ class Spec:
     """Base: hashable, with a stable one-line text form."""
 
     op: ClassVar[str] = ""
+    dtype: str
 
     def text(self) -> str:
         values = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))

@@ -50,8 +50,7 @@ def _pointer(name: str, dtype: str) -> Any:
 
 
 def _buffers(prefix: str, operands: Sequence[Operand]) -> list[Any]:
-    pointers = [(_pointer(f"{prefix}{i}", dtype), dtype, n) for i, (dtype, n) in enumerate(operands)]
-    return [(pointer, dtype, n) for pointer, dtype, n in pointers]
+    return [(_pointer(f"{prefix}{i}", dtype), dtype, n) for i, (dtype, n) in enumerate(operands)]
 
 
 @contextmanager
@@ -132,15 +131,15 @@ def loop(begin: Any, end: Any) -> Any:
 
 def when(condition: Any) -> Any:
     """`with when(c):` the body runs if c holds."""
-    stack = T.If(condition)
-    return _Then(stack)
+    return _Then(T.If(condition))
 
 
 class _Then:
     """If and Then frames entered as one."""
 
     def __init__(self, frame: Any) -> None:
-        self.frame, self.then = frame, None
+        self.frame: Any = frame
+        self.then: Any = None
 
     def __enter__(self) -> None:
         self.frame.__enter__()

@@ -47,5 +47,6 @@ def test_tiles_fit_the_registers(isa):
 
 
 def test_ranges_write_their_own_part():
-    specs = list(problems.conv_specs())[8:9] + list(problems.conv_specs())[17:19] + list(problems.depthwise_specs())[7:10]
+    convs, depthwise = list(problems.conv_specs()), list(problems.depthwise_specs())
+    specs = convs[8:9] + convs[17:19] + depthwise[7:10]
     check_split(problems.convolution(specs), "host", CONVS)

@@ -20,7 +20,8 @@ TARGETS = ["host", *(pytest.param(name, marks=pytest.mark.emulated)
 
 def constants(spec, rng, k):
     fan = spec.k if isinstance(spec, FullyConnected) else spec.kh * spec.kw * spec.c // spec.groups
-    shape = (k, fan) if isinstance(spec, FullyConnected) else (k, spec.kh, spec.kw, spec.c // spec.groups)
+    shape = (k, fan) if isinstance(spec, FullyConnected) else (
+        k, spec.kh, spec.kw, spec.c // spec.groups)
     weights = rng.integers(-128 if spec.wide_weights else -127, 128, shape, dtype=np.int8)
     weights[0] = weights.min()  # with inputs of -128: the worst case of a sum of two products
     made = {
@@ -32,7 +33,8 @@ def constants(spec, rng, k):
         "lo": -90, "hi": 100,
     }
     if spec.residual:
-        made |= {"inner_zero_point": int(rng.integers(-128, 128)), "inner_lo": -128, "inner_hi": 120,
+        made |= {"inner_zero_point": int(rng.integers(-128, 128)), "inner_lo": -128,
+                 "inner_hi": 120,
                  "ratio": np.float32(rng.uniform(0.3, 1.2)),
                  "residual_ratio": np.float32(rng.uniform(0.3, 1.2)),
                  "residual_zero_point": int(rng.integers(-128, 128))}
@@ -84,7 +86,8 @@ def check(target_name, records, specs, op):
     for made, outputs in zip(cases, run_cases(cases, target_name), strict=True):
         (expected,) = reference(made.spec, made.inputs, made.constants)
         wrong = int((outputs[0] != expected).sum())
-        assert wrong == 0, f"{made.record.name} {made.spec.text()}: {wrong} of {expected.size} differ"
+        assert wrong == 0, (
+            f"{made.record.name} {made.spec.text()}: {wrong} of {expected.size} differ")
 
 
 @pytest.mark.parametrize("target", TARGETS)
