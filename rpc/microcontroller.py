@@ -50,7 +50,7 @@ def _check_machine(board: Board, target: Target, manifest: Mapping[str, Any]) ->
     info = manifest["target_info"]
     have = target.features.union(*(INCLUDES.get(f, set()) for f in target.features))
     same = machine_of(info["architecture"]) == machine_of(target.architecture)
-    missing = sorted(set(info["features"]) - have)
+    missing = sorted(set(info["features"]) - have - {"soft-float"})  # needs nothing
     if not same or missing:
         lacks = f"the board lacks {', '.join(missing)}" if same else "the board is another machine"
         raise BoardError(f"{lacks}; bundle {manifest['name']!r} cannot run on it",

@@ -56,7 +56,8 @@ class Fake:
 
 
 def kernel_source(prefix: str, kind: str) -> str:
-    return ("#include <stdint.h>\n#include <string.h>\n"
+    return ("#include <stddef.h>\n#include <stdint.h>\n"
+            "void *memcpy(void *, const void *, size_t);\nvoid *memset(void *, int, size_t);\n"
             f"void {prefix}_{kind}(int8_t *x, const uint8_t *w, int8_t *y, const int32_t *args,"
             " int32_t begin, int32_t end);\n"
             f"void {prefix}_{kind}(int8_t *x, const uint8_t *w, int8_t *y, const int32_t *args,"
@@ -67,6 +68,7 @@ def fake(target, context, *, name="tiny", config=None, last="flip", spill=0, tai
     """x -> scale -> h -> `last` -> y -> copy -> z. `tail` bytes make the arena larger."""
     prefix, config = prefix_of(name), config or CompileConfig()
     driver = driver_for(target, config, context)
+    region = next((r.name for r in target.memories if "arena" in r.may_hold), "ram")
     code = {f"{prefix}_{kind}.o": driver.compile("k.c", {"k.c": kernel_source(prefix, kind)})
             for kind in ("scale", last)}
     at = {"x": 0, "h": 64, "y": 0, "z": 128}
@@ -77,7 +79,7 @@ def fake(target, context, *, name="tiny", config=None, last="flip", spill=0, tai
                     for n in at),
         (Entry("run", (Port("image", views["x"], (1, 4, 4, 4)),),
                (Port("result", views["z"], (1, 4, 4, 4)),), ()),))
-    plan = MemoryPlan(tuple(Placement(n, "ram", o, SIZE, 0, 3) for n, o in at.items()),
+    plan = MemoryPlan(tuple(Placement(n, region, o, SIZE, 0, 3) for n, o in at.items()),
                       192 + tail, 192, 192, 0, "scale", "given")
     arena, weights = (lambda o: Argument("arena", o)), Argument("weights", 64)
     calls = (

@@ -6,7 +6,7 @@
 
 /* Placed by the linker script. The stack lies below all else in RAM, the arena at its end, so
    that overrunning either is a fault. */
-extern uint32_t edgecc_stack_start[], edgecc_stack_end[];
+extern uint32_t edgecc_stack_start[], edgecc_stack_end[], edgecc_ram_end[];
 extern uint32_t edgecc_data_start[], edgecc_data_end[], edgecc_data_source[];
 extern uint32_t edgecc_bss_start[], edgecc_bss_end[];
 extern unsigned char edgecc_arena[];

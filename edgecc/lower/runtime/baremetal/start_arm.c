@@ -31,6 +31,9 @@ __asm__(
     "  str r1, [r0]\n  dsb\n  isb\n"
 #endif
     "  ldr r0, =edgecc_stack_end\n  msr psp, r0\n  movs r0, #2\n  msr control, r0\n  isb\n"
+#if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
+    "  ldr r0, =edgecc_stack_start\n  msr psplim, r0\n"
+#endif
     "  bl edgecc_start\n"
     "  b .\n  .ltorg\n.size edgecc_reset, . - edgecc_reset\n"
     ".balign 4\n.global edgecc_trap\n.thumb_func\n.type edgecc_trap, %function\n"
@@ -43,12 +46,41 @@ static volatile uint32_t *system_register(uintptr_t address) {
   return (volatile uint32_t *)address;
 }
 
+#if __ARM_ARCH < 8
+/* No access to [address, address + bytes). Source: Armv7-M Architecture Reference Manual, B3.5 */
+static void forbid(uint32_t region, uintptr_t address, uint32_t bytes) {
+  uint32_t log2 = 5;
+  while (log2 < 31 && 1u << log2 < bytes) log2++;
+  *system_register(0xE000ED98u) = region;
+  *system_register(0xE000ED9Cu) = (uint32_t)address;
+  *system_register(0xE000EDA0u) = 1u << 28 | (log2 - 1) << 1 | 1u;
+}
+
+static uint32_t largest_at(uintptr_t address) {
+  uint32_t bytes = (uint32_t)(address & (0u - address));
+  return bytes == 0 || bytes > 0x10000u ? 0x10000u : bytes;
+}
+
+/* Before and behind RAM, where a chip may show other memory, or the same once more. */
+static void guard_memory(void) {
+  uintptr_t start = (uintptr_t)edgecc_stack_start, end = (uintptr_t)edgecc_ram_end;
+  if ((*system_register(0xE000ED90u) >> 8 & 0xFFu) < 2) return; /* no protection unit */
+  forbid(0, start - largest_at(start), largest_at(start));
+  forbid(1, end, largest_at(end));
+  *system_register(0xE000ED94u) = 5; /* on, with the chip's own map elsewhere */
+  __asm__ volatile("dsb\nisb" ::: "memory");
+}
+#else
+static void guard_memory(void) {} /* the stack limit is set; no region can forbid reading */
+#endif
+
 void edgecc_start(void) {
 #if HAS_FAULT_REGISTERS
   *system_register(0xE000ED24u) |= 7u << 16; /* SHCSR: memory, bus and usage faults of their own */
   *system_register(0xE000ED14u) |= 1u << 4;  /* CCR: division by zero is a fault */
 #endif
   edgecc_fill_memory();
+  guard_memory();
   edgecc_main();
 }
 
