@@ -8,25 +8,31 @@ uint32_t edgecc_trap_stack[TRAP_STACK_WORDS] __attribute__((aligned(16)));
 void edgecc_start(void);
 void edgecc_on_trap(uintptr_t cause, uintptr_t at, uintptr_t value);
 
-/* Source: The RISC-V Instruction Set Manual, Volume II, 3.1 (mstatus.FS, mtvec, mcause) */
+/* Source: The RISC-V Instruction Set Manual, Volume II, 3.1 (mstatus.FS, mtvec, mcause), 3.7 */
 __asm__(
     ".section .vectors,\"ax\",@progbits\n.option push\n.option arch, +zicsr\n.balign 4\n"
     ".global edgecc_reset\n.type edgecc_reset, @function\n"
     "edgecc_reset:\n"
     "  .option norelax\n"
     "  la sp, edgecc_stack_end\n"
-    "  la t0, edgecc_trap\n  csrw mtvec, t0\n"
+    /* no access to the 64 KB before and behind RAM; a core without protection traps to 1 */
+    "  la t0, 1f\n  csrw mtvec, t0\n  li t2, 0x1fff\n"
+    "  la t1, edgecc_stack_start - 0x10000\n  srli t1, t1, 2\n  or t1, t1, t2\n"
+    "  csrw pmpaddr0, t1\n"
+    "  la t1, edgecc_ram_end\n  srli t1, t1, 2\n  or t1, t1, t2\n  csrw pmpaddr1, t1\n"
+    "  li t1, 0x9898\n  csrw pmpcfg0, t1\n  .balign 4\n"
+    "1:\n  la t0, edgecc_trap\n  csrw mtvec, t0\n"
 #if defined(__riscv_flen)
     "  li t0, 0x2000\n  csrs mstatus, t0\n  csrwi fcsr, 0\n"
 #endif
     "  call edgecc_start\n"
-    "1:\n  j 1b\n.size edgecc_reset, . - edgecc_reset\n"
+    "2:\n  j 2b\n.size edgecc_reset, . - edgecc_reset\n"
     ".balign 4\n.type edgecc_trap, @function\n"
     "edgecc_trap:\n"
     "  la sp, edgecc_trap_stack + 1024\n"
     "  csrr a0, mcause\n  csrr a1, mepc\n  csrr a2, mtval\n"
     "  call edgecc_on_trap\n"
-    "2:\n  j 2b\n.size edgecc_trap, . - edgecc_trap\n.option pop\n.text\n");
+    "3:\n  j 3b\n.size edgecc_trap, . - edgecc_trap\n.option pop\n.text\n");
 
 void edgecc_start(void) {
   edgecc_fill_memory();
