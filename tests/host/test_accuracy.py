@@ -91,5 +91,5 @@ def test_fashion(shirts, folded):
     bundle = edgecc.compile(net, example_inputs=(torch.zeros(1, 1, 28, 28),),
                             quantization="int8", preprocessing=how, keep_float=True,
                             calibration=inputs(train["x"][::25]))
-    host = judge(bundle, inputs(test["x"]), test["y"], float_score=0.8)
+    host = judge(bundle, inputs(test["x"]), test["y"], float_score=0.75)
     assert host.samples == 5000
