@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError
@@ -28,8 +29,7 @@ def build(
 ) -> dict[str, Any]:
     """Every field but `files`. `files` are the bundle's, for their sizes."""
     entry = program.entry("run")
-    library = files.get(f"lib/lib{prefix}.so")
-    code_bytes = 0 if library is None else loaded_bytes(library, where=f"lib{prefix}.so")
+    code_bytes = code_size(files, prefix)
     return {
         **VERSIONS,
         "name": prefix,
@@ -50,6 +50,15 @@ def build(
         "seeds": {"seed": seed},
         "vectors": dict(vectors),
     }
+
+
+def code_size(files: Mapping[str, bytes], prefix: str) -> int:
+    """Bytes of code and constants: counted for firmware, else what the library loads."""
+    if "report/size.json" in files:
+        flash = json.loads(files["report/size.json"])["flash"]
+        return sum(size for part, size in flash.items() if part != "weights")
+    library = files.get(f"lib/lib{prefix}.so")
+    return 0 if library is None else loaded_bytes(library, where=f"lib{prefix}.so")
 
 
 def sizes(plan: MemoryPlan, objects: Objects, files: Mapping[str, bytes],

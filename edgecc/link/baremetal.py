@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ConfigError
+from edgecc.link import footprint
 from edgecc.link.archive import archive
 from edgecc.link.firmware import firmware
+from edgecc.link.footprint import Footprint
 from edgecc.link.linker_script import Layout, layout_of, linker_script
 from edgecc.link.linux import LinkedFiles
-from edgecc.link.model_object import check_kernels, model_object
+from edgecc.link.model_object import api, check_kernels, model_object
 from edgecc.link.stack_bound import stack_bytes
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.lower import run_function
@@ -74,11 +76,13 @@ def link_baremetal(
     stack = stack_bytes(program, plan, objects, target, config=config, context=context,
                         name=name, version=version)
     layout = layout_of(target, _arena_region(plan))
-    return dict(sorted(_files(parts, layout, stack, name).items()))
+    found = footprint.measure(driver, facts, texts, parts.model, parts.weights, api(facts), stack)
+    footprint.check_fits(found, objects, layout, target.name)
+    return dict(sorted(_files(parts, layout, found, name).items()))
 
 
-def _files(parts: _Parts, layout: Layout, stack: int | None, name: str) -> LinkedFiles:
-    prefix = parts.prefix
+def _files(parts: _Parts, layout: Layout, found: Footprint, name: str) -> LinkedFiles:
+    prefix, stack = parts.prefix, found.stack_bytes
     room = RUNNER_STACK_BYTES + (UNKNOWN_STACK_BYTES if stack is None else stack)
     script = linker_script(layout, stack_bytes=room, arena_bytes=parts.facts.arena_bytes,
                            align=parts.facts.arena_align)
@@ -88,6 +92,7 @@ def _files(parts: _Parts, layout: Layout, stack: int | None, name: str) -> Linke
         f"src/{prefix}.ld": script.encode(),
         f"lib/lib{prefix}.a": archive({f"{prefix}.o": parts.model}),
         f"lib/{prefix}_weights.o": parts.weights,
+        "report/size.json": found.dump(),
         "runner/runner": _runner(parts, script, name),
     }
 

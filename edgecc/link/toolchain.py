@@ -32,7 +32,8 @@ COMPILE = (*FREESTANDING[:-1], "-fPIC")
 # zig builds libc the way the link asks for: without -O2 it is a debug build of 200 KB
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 # lld takes --strip-debug for programs only
-DISCARD = b"SECTIONS { /DISCARD/ : { *(.debug_*) *(.comment) } }\n"
+DISCARD = "SECTIONS {{ /DISCARD/ : {{ *(.debug_*) *(.comment){more} }} }}\n"
+UNWINDING = " *(.ARM.exidx*) *(.ARM.extab*) *(.eh_frame*)"  # nobody unwinds on a bare chip
 # what a libc's own headers say of it
 C_LIBRARY = "#include <features.h>\nedgecc __GLIBC__ __GLIBC_MINOR__\n"
 LIBC_FILES = ("lib*/libc.*", "lib*/*/libc.*", "usr/lib*/libc.*", "usr/lib*/*/libc.*")
@@ -75,7 +76,8 @@ class Driver:
             argv = [*self.argv, "-r", "-nostdlib", *script, "-Wl,--strip-debug",
                     "-Wl,--gc-sections", "-Wl,--build-id=none",
                     *(f"-Wl,-u,{root}" for _, root in wanted)]
-        files = {**objects, "discard.ld": DISCARD}
+        discard = DISCARD.format(more=UNWINDING if self.bare else "")
+        files = {**objects, "discard.ld": discard.encode()}
         return self.make(files, [*argv, *names, "-o", "made"])
 
     def shared(self, objects: Mapping[str, bytes], exports: Sequence[str], soname: str) -> bytes:

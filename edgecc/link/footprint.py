@@ -1,0 +1,142 @@
+"""What a model takes of flash and RAM, to the byte: one link of it alone, read by symbol.
+
+Code and constants are those of everything that the model's functions reach; `support` is what
+the compiler's library adds for them: arithmetic that the chip lacks, memcpy and memset.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from edgecc.errors import DoesNotFit
+from edgecc.link.elf import symbols_by_section
+from edgecc.link.firmware import firmware
+from edgecc.link.linker_script import Layout
+from edgecc.link.toolchain import Driver
+from edgecc.lower.api_facts import Facts
+from edgecc.lower.objects import Objects
+
+PARTS = ("code", "constants", "support", "weights", "data")
+UNNAMED = "(unnamed)"  # literals and padding
+# the same bytes as in firmware: only the addresses are made up
+SCRIPT = """\
+MEMORY { flash : ORIGIN = 0x10000, LENGTH = 0xff0000  ram : ORIGIN = 0x20000000, LENGTH = 1M
+         weights : ORIGIN = 0x30000000, LENGTH = 0x10000000 }
+SECTIONS
+{
+  .code : { model.o(.text .text.*) } > flash
+  .constants : { model.o(.rodata .rodata.* .srodata .srodata.*) } > flash
+  .support : { *(.text .text.* .rodata .rodata.* .srodata .srodata.*) } > flash
+  .weights : { *(.edgecc.weights) } > weights
+  .data : { *(.data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON) } > ram
+  /DISCARD/ : { *(.ARM.exidx* .ARM.extab* .eh_frame* .comment .debug* .note*) }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes by part and symbol; `arena`, `context` and `stack` (None: unknown) are RAM."""
+
+    symbols: tuple[tuple[str, str, int], ...]  # part, symbol, bytes
+    arena_bytes: int
+    context_bytes: int
+    stack_bytes: int | None
+
+    def part(self, name: str) -> int:
+        return sum(size for part, _, size in self.symbols if part == name)
+
+    @property
+    def code_bytes(self) -> int:
+        """Flash without the weights."""
+        return sum(self.part(name) for name in ("code", "constants", "support", "data"))
+
+    @property
+    def ram_bytes(self) -> int:
+        return (self.arena_bytes + self.context_bytes + (self.stack_bytes or 0)
+                + self.part("data"))
+
+    def to_json(self) -> dict[str, Any]:
+        """What `report/size.json` holds."""
+        return {
+            "flash": {name: self.part(name) for name in PARTS},
+            "ram": {"arena": self.arena_bytes, "context": self.context_bytes,
+                    "stack": self.stack_bytes, "data": self.part("data")},
+            "symbols": [{"part": part, "name": name, "bytes": size}
+                        for part, name, size in self.symbols],
+        }
+
+    def dump(self) -> bytes:
+        return (json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n").encode()
+
+
+def measure(driver: Driver, facts: Facts, texts: dict[str, str], model: bytes, weights: bytes,
+            roots: list[str], stack: int | None) -> Footprint:
+    """Links the model with nothing but what it needs. Raises ToolchainError."""
+    image = firmware(driver, {"model.o": model, "weights.o": weights}, SCRIPT, None,
+                     [*roots, f"{facts.prefix}_weights"])
+    found = []
+    for section, (size, symbols) in sorted(symbols_by_section(image, "image").items()):
+        part = section.removeprefix(".")
+        if part in PARTS and size:
+            named = [(part, name, size) for name, size in symbols]
+            rest = size - sum(bytes for _, _, bytes in named)
+            found += [*named, *([(part, UNNAMED, rest)] if rest else [])]
+    return Footprint(tuple(sorted(found)), facts.arena_bytes, context_bytes(driver, facts, texts),
+                     stack)
+
+
+def context_bytes(driver: Driver, facts: Facts, texts: dict[str, str]) -> int:
+    """sizeof(<prefix>_context), as the target's compiler has it."""
+    header = f"{facts.prefix}.h"
+    source = (f'#include "{header}"\nextern char edgecc_size[];\n'
+              f"char edgecc_size[sizeof({facts.prefix}_context)] = {{1}};\n")
+    made = driver.compile("size.c", {"size.c": source, header: texts[f"include/{header}"]})
+    return next(size for _, symbols in symbols_by_section(made, "size.o").values()
+                for name, size in symbols if name == "edgecc_size")
+
+
+def check_fits(found: Footprint, objects: Objects, layout: Layout, target: str) -> None:
+    """Raises DoesNotFit for a memory that is too small, with what takes most of it."""
+    code = sum(found.part(name) for name in ("code", "constants", "support", "data"))
+    weights = found.part("weights")
+    if layout.code == layout.weights:
+        uses = [(layout.code, {"code": code, "weights": weights})]
+    else:
+        uses = [(layout.code, {"code": code}), (layout.weights, {"weights": weights})]
+    uses.append((layout.ram, {"arena": found.arena_bytes, "context": found.context_bytes,
+                              "stack": found.stack_bytes or 0, "data": found.part("data")}))
+    for region, parts in uses:
+        if sum(parts.values()) > region.size_bytes:
+            raise _does_not_fit(region.name, region.size_bytes, parts, found, objects, target)
+
+
+def _does_not_fit(region: str, size: int, parts: dict[str, int], found: Footprint,
+                  objects: Objects, target: str) -> DoesNotFit:
+    needed = sum(parts.values())
+    listed = " + ".join(f"{name} {bytes:,} B" for name, bytes in parts.items() if bytes)
+    largest = _largest_code(found) if "weights" not in parts else _largest_weights(objects)
+    most = "" if "arena" in parts else f"; most is {largest}"
+    error = DoesNotFit(
+        f"{needed - size:,} B too much for {region}: {listed}{most}", where=target,
+        needed=f"{needed:,} B", available=f"{size:,} B of {region}",
+        advice=(f"a target with at least {-(-needed // 1024):,} KB there, " + (
+            "a smaller input, or int8 instead of float32" if "arena" in parts else
+            "int8 instead of float32 (a quarter of the weights), or fewer channels")),
+    )
+    error.region, error.shortfall_bytes, error.live_bytes = region, needed - size, parts
+    return error
+
+
+def _largest_weights(objects: Objects) -> str:
+    step, (_, size) = max(objects.weight_offsets.items(), key=lambda item: (item[1][1], item[0]),
+                          default=("nothing", (0, 0)))
+    return f"the weights of {step} with {size:,} B"
+
+
+def _largest_code(found: Footprint) -> str:
+    size, name = max(((size, name) for part, name, size in found.symbols if part == "code"),
+                     default=(0, "nothing"))
+    return f"{name} with {size:,} B"
