@@ -18,7 +18,7 @@ from typing import Any
 import onnx_ir as ir
 
 from edgecc.errors import UnsupportedModel
-from edgecc.model import torch_inputs, torch_names
+from edgecc.model import torch_inputs, torch_names, torch_quantized
 
 OPSET = 20  # the first that has Gelu
 _DATA_DEPENDENT = re.compile(r"data.dependent", re.IGNORECASE)
@@ -119,7 +119,8 @@ def _exported(program: Any, name: str) -> ir.Model:
 
     try:
         with _quiet(), contextlib.redirect_stdout(io.StringIO()):
-            made = torch.onnx.export(program, dynamo=True, verbose=False, opset_version=OPSET)
+            made = torch.onnx.export(program, dynamo=True, verbose=False, opset_version=OPSET,
+                                     custom_translation_table=torch_quantized.translations())
         return ir.from_proto(made.model_proto)
     except Exception as error:
         raise _refused("torch.onnx", error, name) from error

@@ -210,6 +210,26 @@ def test_quantized_modules_enter_as_qdq():
     assert difference(net, found) < 0.05  # ties of rounding: one step of 0.05 in some values
 
 
+class Halved(nn.Module):
+    """uint8 of which half is used, as torch's quantizers do for some x86 processors."""
+
+    def forward(self, x):
+        import torch.ao.quantization.fx._decomposed  # registers the operations
+
+        ops, kind = torch.ops.quantized_decomposed, torch.uint8
+        y = ops.quantize_per_tensor.default(x, 0.1, 60, 0, 127, kind)
+        return ops.dequantize_per_tensor.default(y, 0.1, 60, 0, 127, kind)
+
+
+def test_narrow_limits_of_quantization_are_kept():
+    found = model.load(Halved(), example_inputs=torch.zeros(1, 401))
+    x = np.linspace(-20, 20, 401, dtype=np.float32)[None]
+    wanted = Halved()(torch.from_numpy(x)).numpy()
+    answer = oracle.run(found, {"x": x})["output"]
+    assert answer.min() == wanted.min() == np.float32(-6) and answer.max() == wanted.max()
+    assert np.abs(answer - wanted).max() < 0.11  # a tie is rounded otherwise
+
+
 # Refusals
 
 
