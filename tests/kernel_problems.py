@@ -34,9 +34,10 @@ def unary(seed=0):
     constants = {"lo": -1.0, "hi": 2.5, "alpha": 0.2, "beta": 0.5, "gamma": 1.1, "exponent": 2.0,
                  "numerator": 2.0}
     for number, kind in enumerate(FUNCTIONS):
-        for size in SIZES[number % 3::3]:
+        for size in SIZES[number % 6::6]:
             x = float32(rng, size)
-            yield Unary("float32", kind, size), [np.abs(x) if kind == "sqrt" else x], constants
+            x = np.abs(x) if kind in ("sqrt", "log") else x
+            yield Unary("float32", kind, size), [x], constants
 
 
 def table(seed=0):
@@ -62,14 +63,17 @@ def _binary_spec(dtype, kind, broadcast, size, clamp):
 
 def binary(seed=0):
     rng, turn = np.random.default_rng(seed), 0
-    for kind in ("add", "sub", "mul", "div"):
+    for kind in ("add", "sub", "mul", "div", "min", "max"):
         for broadcast in ("same", "scalar", "channel"):
             for size in SIZES[turn % 2::2]:
                 turn += 1
-                dtype = "int8" if turn % 3 and kind != "div" else "float32"
+                dtype = "int8" if turn % 3 else "float32"
                 spec, n, width = _binary_spec(dtype, kind, broadcast, size, turn % 2 == 0)
                 make = int8 if dtype == "int8" else float32
-                yield spec, [make(rng, n), make(rng, width)], _binary_constants(rng, kind)
+                constants, other = _binary_constants(rng, kind), make(rng, width)
+                if kind == "div":  # 0 / 0 has no integer
+                    other[other == constants["b_zero_point"]] += 1
+                yield spec, [make(rng, n), other], constants
     yield from _ties()
 
 

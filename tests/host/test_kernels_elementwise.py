@@ -49,11 +49,6 @@ def test_binary_equals_reference():
     check(problems.binary(), "host", [binary], in_place=True)
 
 
-def test_int8_division_is_declined():
-    record = next(r for r in binary.KERNELS if r.dtype == "int8")
-    assert record.accepts(Binary("int8", "div", 8)) == "int8 division is not defined"
-
-
 def test_quantize_and_dequantize_equal_reference():
     check(problems.quantize(), "host", [quantize], tolerance=1e-7)
 
