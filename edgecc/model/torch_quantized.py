@@ -27,7 +27,9 @@ def _quantize_per_tensor(
     """A Clip in real numbers before QuantizeLinear where the limits are narrower: the same
     integers, because rounding is monotone."""
     import onnx_ir as ir
-    from onnxscript import opset20 as op
+    import onnxscript
+
+    op: Any = onnxscript.opset20
 
     integer = ir.DataType(dtype).numpy()
     limits = np.iinfo(integer)
