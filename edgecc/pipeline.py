@@ -64,9 +64,9 @@ def compile(
         named: dict[str, Any] = {"config": config, "context": context, "name": origin.prefix,
                                  "version": origin.version}
         linked = link.link_baremetal if target.runner == "baremetal" else link.link_linux
-        files = linked(program, plan, objects, target, **named)
         stack = link.stack_bytes(program, plan, objects, target, **named)
         objects = replace(objects, stack_bytes=stack)
+        files = linked(program, plan, objects, target, **named)
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
                       graph=graph, original=original, report=report, samples=samples,
                       seed=context.seed)

@@ -39,7 +39,12 @@ static int check_errors(unsigned char *arena, const unsigned char *weights) {
   EXPECT(tiny_init(&c, arena, TINY_ARENA_BYTES, weights + 16, TINY_WEIGHTS_BYTES) == 5);
   EXPECT(strstr(tiny_error(2), "TINY_ARENA_BYTES is 192") != NULL);
   EXPECT(strcmp(tiny_error(0), "ok") == 0 && tiny_error(-1) != NULL && tiny_error(6) != NULL);
-  EXPECT(tiny_run(NULL) == 1);
+  EXPECT(tiny_run(NULL) == 1 && tiny_run_step(NULL) == -1);
+  EXPECT(tiny_init_as(&c, TINY_ABI_MAJOR + 1, TINY_BUILD, arena, TINY_ARENA_BYTES, weights,
+                      TINY_WEIGHTS_BYTES) == 10);
+  EXPECT(tiny_init_as(&c, TINY_ABI_MAJOR, TINY_BUILD + 1, arena, TINY_ARENA_BYTES, weights,
+                      TINY_WEIGHTS_BYTES) == 11);
+  EXPECT(strstr(tiny_error(11), TINY_TARGET) != NULL && strlen(TINY_TARGET) > 0);
   return 0;
 }
 
@@ -68,6 +73,23 @@ static int check_profile(tiny_context *c) {
   return 0;
 }
 
+/* Two contexts, a step of each in turn. */
+static int check_steps(tiny_context *a, tiny_context *b, const unsigned char *wanted,
+                       const unsigned char *input, const unsigned char *inverse) {
+  int step;
+  memcpy(tiny_input(a, 0), input, TINY_INPUT_0_BYTES);
+  EXPECT(tiny_run_step(a) == 1); /* left in the middle: init and run start anew */
+  EXPECT(tiny_run(a) == 0);
+  memcpy(tiny_input(a, 0), input, TINY_INPUT_0_BYTES);
+  memcpy(tiny_input(b, 0), inverse, TINY_INPUT_0_BYTES);
+  for (step = 1; step < TINY_STEP_COUNT; step++)
+    EXPECT(tiny_run_step(a) == 1 && tiny_run_step(b) == 1);
+  EXPECT(tiny_run_step(a) == 0 && tiny_run_step(b) == 0);
+  EXPECT(memcmp(wanted, tiny_output(a, 0), TINY_OUTPUT_0_BYTES) == 0);
+  EXPECT(memcmp(wanted, tiny_output(b, 0), TINY_OUTPUT_0_BYTES) != 0);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   unsigned char *arena = aligned(0), *second = aligned(1), *weights = aligned(2);
   unsigned char input[TINY_INPUT_0_BYTES], inverse[TINY_INPUT_0_BYTES], kept[TINY_OUTPUT_0_BYTES];
@@ -91,6 +113,7 @@ int main(int argc, char **argv) {
   EXPECT(memcmp(kept, tiny_output(&b, 0), sizeof kept) != 0);
   memcpy(tiny_input(&b, 0), input, sizeof input);
   EXPECT(tiny_run(&b) == 0 && memcmp(kept, tiny_output(&b, 0), sizeof kept) == 0);
+  if (check_steps(&a, &b, kept, input, inverse)) return 1;
   EXPECT(fwrite(kept, 1, sizeof kept, stdout) == sizeof kept);
   return 0;
 }

@@ -10,7 +10,7 @@ from typing import Any
 from edgecc.errors import BundleError
 
 FORMAT_VERSION = "1.0"
-ABI_VERSION = "1.1"
+ABI_VERSION = "1.2"
 PROTOCOL_VERSION = "1.1"
 VERSIONS = {"format_version": FORMAT_VERSION, "abi_version": ABI_VERSION,
             "protocol_version": PROTOCOL_VERSION}

@@ -7,7 +7,7 @@ over semihosting, so that an emulated chip is a board like any other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
@@ -19,7 +19,6 @@ from edgecc.link.footprint import Footprint
 from edgecc.link.linker_script import Layout, layout_of, linker_script
 from edgecc.link.linux import LinkedFiles
 from edgecc.link.model_object import api, check_kernels, model_object
-from edgecc.link.stack_bound import stack_bytes
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.lower import run_function
 from edgecc.lower.api_facts import Facts, facts_of
@@ -66,18 +65,18 @@ def link_baremetal(
         raise ConfigError(f"threads={config.threads}: {target.name} has no threads",
                           where=target.name, advice="compile with threads=1")
     prefix = run_function.prefix_of(name)
-    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
-    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    facts = facts_of(program, plan, objects, prefix=prefix, version=version, target=target.name)
+    texts = run_function.texts_of(facts)
     driver = driver_for(target, config, context)
     check_kernels(objects, target)
     parts = _Parts(driver, facts, texts, objects, target,
                    model_object(driver, facts, texts, objects, target),
                    _weights_object(driver, prefix, objects.weights))
-    stack = stack_bytes(program, plan, objects, target, config=config, context=context,
-                        name=name, version=version)
     layout = layout_of(target, _arena_region(plan))
-    found = footprint.measure(driver, facts, texts, parts.model, parts.weights, api(facts), stack)
+    found = footprint.measure(driver, facts, texts, parts.model, parts.weights, api(facts))
     footprint.check_fits(found, objects, layout, target.name)
+    facts = replace(facts, code_bytes=found.code_bytes)
+    parts = replace(parts, facts=facts, texts=run_function.texts_of(facts))
     return dict(sorted(_files(parts, layout, found, name).items()))
 
 

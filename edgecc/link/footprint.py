@@ -73,7 +73,7 @@ class Footprint:
 
 
 def measure(driver: Driver, facts: Facts, texts: dict[str, str], model: bytes, weights: bytes,
-            roots: list[str], stack: int | None) -> Footprint:
+            roots: list[str]) -> Footprint:
     """Links the model with nothing but what it needs. Raises ToolchainError."""
     image = firmware(driver, {"model.o": model, "weights.o": weights}, SCRIPT, None,
                      [*roots, f"{facts.prefix}_weights"])
@@ -85,7 +85,7 @@ def measure(driver: Driver, facts: Facts, texts: dict[str, str], model: bytes, w
             rest = size - sum(bytes for _, _, bytes in named)
             found += [*named, *([(part, UNNAMED, rest)] if rest else [])]
     return Footprint(tuple(sorted(found)), facts.arena_bytes, context_bytes(driver, facts, texts),
-                     stack)
+                     facts.stack_bytes)
 
 
 def context_bytes(driver: Driver, facts: Facts, texts: dict[str, str]) -> int:

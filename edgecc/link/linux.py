@@ -35,8 +35,8 @@ def link_linux(
     be; UnsupportedModel for what the C API cannot say.
     """
     prefix = run_function.prefix_of(name)
-    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
-    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    facts = facts_of(program, plan, objects, prefix=prefix, version=version, target=target.name)
+    texts = run_function.texts_of(facts)
     driver = driver_for(target, config, context)
     check_kernels(objects, target)
     model = model_object(driver, facts, texts, objects, target)

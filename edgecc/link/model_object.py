@@ -12,8 +12,8 @@ from edgecc.lower.api_facts import Facts
 from edgecc.lower.objects import Objects
 from edgecc.targets.target import Target
 
-API = ("init", "input_info", "output_info", "input", "output", "run", "set_profile", "step_name",
-       "version", "error")
+API = ("init_as", "input_info", "output_info", "input", "output", "run", "run_step",
+       "set_profile", "step_name", "version", "error")
 FROM_LIBC = {"memcpy", "memset"}  # all that a kernel may call
 # What compilers call where the chip has no instruction. Sources: Run-time ABI for the Arm
 # Architecture, chapter 5; GCC internals, chapter 4 (libgcc)

@@ -26,7 +26,7 @@ def stack_bytes(
     """
     prefix = run_function.prefix_of(name)
     facts = facts_of(program, plan, objects, prefix=prefix, version=version)
-    texts = run_function.generate(program, plan, objects, prefix=prefix, version=version)
+    texts = run_function.texts_of(facts)
     driver = driver_for(target, config, context)
     described = ("-g1", "-fasynchronous-unwind-tables")
     run = frames(source_object(driver, facts, texts, f"{prefix}.c", *described))

@@ -6,7 +6,7 @@ import zlib
 from pprint import pformat
 
 from edgecc.lower import parallel
-from edgecc.lower.api_facts import Facts
+from edgecc.lower.api_facts import ABI, Facts
 from edgecc.lower.runner_glue import runtime_text
 
 
@@ -14,6 +14,8 @@ def wrapper(facts: Facts, weights: bytes) -> str:
     """Text of `python/<prefix>.py`."""
     numbers = {
         "PREFIX": facts.prefix,
+        "ABI_MAJOR": ABI[0],
+        "BUILD": facts.build,
         "ARENA_BYTES": facts.arena_bytes,
         "ARENA_ALIGN": facts.arena_align,
         "WEIGHTS_BYTES": len(weights),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -12,7 +13,7 @@ from edgecc.lower.objects import Call, Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Port, Program, contiguous_strides
 
-ABI = (1, 1)
+ABI = (1, 2)
 WEIGHTS_ALIGN = 64
 LONGEST_SHAPE = 8
 
@@ -30,6 +31,16 @@ class Facts:
     outputs: tuple[tuple[Port, int], ...]
     steps: tuple[tuple[str, tuple[Call, ...]], ...]
     threads: int = 1
+    target: str = ""
+    stack_bytes: int | None = None
+    code_bytes: int | None = None  # code and constants, where they are counted
+
+    @property
+    def build(self) -> int:
+        """Tells compilations apart whose header and library do not fit each other."""
+        words = [self.prefix, self.version, self.target, self.arena_bytes, self.weights_bytes,
+                 self.threads, *(name for name, _ in self.steps)]
+        return zlib.crc32(repr(words).encode())
 
     @property
     def upper(self) -> str:
@@ -37,7 +48,8 @@ class Facts:
 
 
 def facts_of(
-    program: Program, plan: MemoryPlan, objects: Objects, *, prefix: str, version: str
+    program: Program, plan: MemoryPlan, objects: Objects, *, prefix: str, version: str,
+    target: str = "",
 ) -> Facts:
     """Checks the values and gathers what the texts need. Raises as `generate`."""
     if len(program.entries) != 1 or any(b.kind == "state" for b in program.buffers):
@@ -52,7 +64,7 @@ def facts_of(
     return Facts(
         c_text.identifier(prefix), version, plan.arena_bytes, plan.align_bytes,
         len(objects.weights), _placed(entry.inputs, plan), _placed(entry.outputs, plan), steps,
-        objects.threads,
+        objects.threads, target, objects.stack_bytes,
     )
 
 

@@ -15,20 +15,27 @@ from edgecc.lower.objects import Argument, Call, Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Port, Program
 
-__all__ = ["generate", "prefix_of"]
+__all__ = ["generate", "prefix_of", "texts_of"]
 # a compiler for a bare chip may bring no <string.h>
 MEMCPY = "void *memcpy(void *to, const void *from, size_t n);"
 
 
 def generate(
-    program: Program, plan: MemoryPlan, objects: Objects, *, prefix: str, version: str
+    program: Program, plan: MemoryPlan, objects: Objects, *, prefix: str, version: str,
+    target: str = "",
 ) -> dict[str, str]:
     """Text of `include/<prefix>.h`, `src/<prefix>.c` and, for several threads,
     `src/<prefix>_pool.c`.
 
     Raises UnsupportedModel for what the C API cannot say, CheckFailed for inconsistent values.
     """
-    facts = facts_of(program, plan, objects, prefix=prefix, version=version)
+    return texts_of(facts_of(program, plan, objects, prefix=prefix, version=version,
+                             target=target))
+
+
+def texts_of(facts: Facts) -> dict[str, str]:
+    """As `generate`."""
+    prefix = facts.prefix
     texts = {f"include/{prefix}.h": header(facts), f"src/{prefix}.c": _source(facts)}
     if facts.threads > 1:
         texts[f"src/{prefix}_pool.c"] = parallel.pool_source(facts)
@@ -50,6 +57,7 @@ def _source(facts: Facts) -> str:
 {_init(facts)}
 {_accessors(facts)}
 {_run(facts)}
+{_run_step(facts)}
 {_words(facts)}"""
 
 
@@ -106,9 +114,11 @@ def _init(facts: Facts) -> str:
 """ if facts.arena_bytes else "  (void)arena_bytes;\n"
     weights = "  if (weights == NULL) return 1;\n" if facts.weights_bytes else ""
     return f"""\
-int {p}_init({p}_context *context, void *arena, size_t arena_bytes,
-             const void *weights, size_t weights_bytes) {{
+int {p}_init_as({p}_context *context, uint32_t abi, uint32_t build, void *arena,
+    size_t arena_bytes, const void *weights, size_t weights_bytes) {{
   if (context == NULL) return 1;
+  if (abi != {ABI[0]}u) return 10;
+  if (build != {upper}_BUILD) return 11;
 {arena}{weights}  if ((uintptr_t)arena % {upper}_ARENA_ALIGN != 0) return 3;
   if (weights_bytes != {upper}_WEIGHTS_BYTES) return 4;
   if ((uintptr_t)weights % {upper}_WEIGHTS_ALIGN != 0) return 5;
@@ -116,6 +126,7 @@ int {p}_init({p}_context *context, void *arena, size_t arena_bytes,
   context->weights = weights;
   context->profile = NULL;
   context->profile_user = NULL;
+  context->next_step = 0;
 {parallel.init_lines(facts)}  return 0;
 }}
 """
@@ -164,7 +175,32 @@ static void mark(const {p}_context *context, int32_t step, int32_t phase) {{
 {"  if (context->arena == NULL) return 1;" + chr(10) if facts.arena_bytes else ""}\
 {"  arena = (unsigned char *)context->arena;" + chr(10) if arena else ""}\
 {"  weights = (const unsigned char *)context->weights;" + chr(10) if weights else ""}\
+  context->next_step = 0;
 {steps}  return 0;
+}}
+"""
+
+
+def _run_step(facts: Facts) -> str:
+    """One step of the run function at a time."""
+    p, bases = facts.prefix, {a.base for _, _, call in _calls(facts) for a in call.arguments}
+    cases = "".join(f"    case {i}:{_step(i, name, calls)}    break;\n"
+                    for i, (name, calls) in enumerate(facts.steps))
+    arena = "  unsigned char *arena;\n" if "arena" in bases else ""
+    weights = "  const unsigned char *weights;\n" if "weights" in bases else ""
+    return f"""\
+int {p}_run_step({p}_context *context) {{
+{arena}{weights}  if (context == NULL) return -1;
+{"  if (context->arena == NULL) return -1;" + chr(10) if facts.arena_bytes else ""}\
+{"  arena = (unsigned char *)context->arena;" + chr(10) if arena else ""}\
+{"  weights = (const unsigned char *)context->weights;" + chr(10) if weights else ""}\
+  switch (context->next_step) {{
+{cases}    default: break;
+  }}
+  context->next_step++;
+  if (context->next_step < {len(facts.steps)}) return 1;
+  context->next_step = 0;
+  return 0;
 }}
 """
 
@@ -224,6 +260,9 @@ const char *{p}_error(int code) {{
     case 4: return "wrong weights: {upper}_WEIGHTS_BYTES is {facts.weights_bytes}";
     case 5: return "weights misaligned: {upper}_WEIGHTS_ALIGN is {WEIGHTS_ALIGN}";
 {parallel.error_cases(facts)}\
+    case 10: return "another C ABI: this library has {ABI[0]}";
+    case 11: return "header and library are of different compilations: this library is for "
+                    {c_text.literal(facts.target)};
     default: return "unknown code";
   }}
 }}

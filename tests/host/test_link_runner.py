@@ -42,7 +42,7 @@ def test_hello(tiny):
     tensor = {"shape": [1, 4, 4, 4], "dtype": "int8", "layout": "NHWC", "bytes": 64,
               "scale": 0.05, "zero_point": -3}
     assert hello == {
-        "protocol": [1, 1], "abi": [1, 1], "threads": 1, "model": "tiny",
+        "protocol": [1, 1], "abi": [1, 2], "threads": 1, "model": "tiny",
         "version": link_models.VERSION,
         "target": "host", "arena_bytes": 192, "weights_bytes": 100,
         "weights_crc32": zlib.crc32(link_models.WEIGHTS),
