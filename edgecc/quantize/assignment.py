@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import onnx_ir as ir
 
-from edgecc.quantize import operators, pixels, regions
+from edgecc.quantize import norm_runs, operators, pixels, regions
 from edgecc.quantize.parameters import Parameters
 
 GAINING = ("linear", "product")  # int8 even where nothing before them is
@@ -48,7 +48,10 @@ def assign(model: ir.Model) -> Assignment:
     runs = regions.find(nodes)
     for node in (node for run in runs for node in run):
         possible[node.name or ""] = operators.Verdict("table")
-    inner = {id(value) for run in runs for node in run[:-1] for value in node.outputs}
+    norms = norm_runs.find(nodes)
+    for node in (node for run in norms for node in run):
+        possible[node.name or ""] = operators.Verdict("pool")
+    inner = {id(value) for run in (*runs, *norms) for node in run[:-1] for value in node.outputs}
     wanted = _wanted(nodes, possible)
     result = Assignment()
     for node in nodes:

@@ -13,6 +13,7 @@ from edgecc.schedule.dead_channels import remove_dead_channels
 from edgecc.schedule.declare import declare
 from edgecc.schedule.emit import emit, identifier
 from edgecc.schedule.fuse import drop_identities, fuse
+from edgecc.schedule.group_norms import join_norms
 from edgecc.schedule.phases import split_transposed
 from edgecc.schedule.program import Kernel, Program
 from edgecc.schedule.qdq import fold_quantization
@@ -23,7 +24,7 @@ from edgecc.schedule.threads import spread
 
 def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Program:
     """See `edgecc.schedule.schedule`."""
-    graph = join_affines(read_graph(model))
+    graph = join_norms(join_affines(read_graph(model)))
     graph = fold_quantization(graph)
     graph = settle_borders(graph, config.io)
     graph = drop_identities(graph)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgecc.schedule.joined import join_tables, lift_clamps
 from edgecc.schedule.moves import Take, compose_takes, zero_pads
 from edgecc.schedule.ops import (
     Binary,
@@ -33,6 +34,7 @@ Rule = Callable[[Graph, Op], dict[str, Op | None] | None]
 
 def fuse(graph: Graph) -> Graph:
     """Apply every rule until none changes the graph."""
+    graph = lift_clamps(join_tables(graph))
     for rule in (compose_takes, flatten_concat, fold_pad, compose_tables, fuse_clamp,
                  fuse_residual):
         graph = _everywhere(graph, rule)

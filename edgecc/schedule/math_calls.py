@@ -49,7 +49,7 @@ def _binary(arranged: Arranged, op: Binary) -> Call:
     dims = collapsed(_dims(arranged, y, a, b))
     constants = limits(op.clamp, y.dtype)
     if y.dtype == "int8":
-        constants |= _ratios(op.function, a, b, y)
+        constants |= ratios(op.function, a, b, y)
     spec = _flat_binary(op, y, dims) or math_spec.Broadcast(
         y.dtype, op.function, *zip(*dims, strict=True), op.clamp is not None)  # type: ignore
     return Call(spec, constants, ((a.size,), (b.size,)), (y.size,))
@@ -85,7 +85,8 @@ def _flat_binary(op: Binary, y: Tensor, dims: Dims) -> specs.Binary | None:
                         channels, op.clamp is not None)
 
 
-def _ratios(function: str, a: Tensor, b: Tensor, y: Tensor) -> dict[str, Any]:
+def ratios(function: str, a: Tensor, b: Tensor, y: Tensor) -> dict[str, Any]:
+    """Constants of int8 arithmetic of two tensors."""
     za, zb, zy = quantization(a), quantization(b), quantization(y)
     found: dict[str, Any] = {"a_zero_point": za.zero_point, "b_zero_point": zb.zero_point,
                              "output_zero_point": zy.zero_point}

@@ -215,7 +215,22 @@ def spelled_out():
         ("Div", ("m", "six"), "y", {}))
 
 
+def microsoft():
+    """Operators that ONNX Runtime's own optimizer makes."""
+    for op, attributes in (("Gelu", {}), ("FastGelu", {}), ("QuickGelu", {}),
+                           ("QuickGelu", {"alpha": 1.0})):
+        proto = model([node("Relu", ["x"], ["y"])], {"x": ROWS}, {"y": ROWS})
+        proto.graph.node[0].CopyFrom(node(op, ["x"], ["y"], domain="com.microsoft", **attributes))
+        proto.opset_import.add(domain="com.microsoft", version=1)
+        yield f"{op} {attributes}", proto
+    biased = model([node("Add", ["x", "b"], ["y"])], {"x": ROWS}, {"y": ROWS}, {"b": f(12)})
+    biased.graph.node[0].CopyFrom(node("FastGelu", ["x", "b"], ["y"], domain="com.microsoft"))
+    biased.opset_import.add(domain="com.microsoft", version=1)
+    yield "FastGelu with a bias", biased
+
+
 FAMILIES = {"functions": functions, "positive": positive, "reductions": reductions,
             "broadcasts": broadcasts, "constants": constants, "norms": norms,
             "softmaxes": softmaxes, "products": products,
-            "transposed convolutions": transposed_convolutions, "spelled out": spelled_out}
+            "transposed convolutions": transposed_convolutions, "spelled out": spelled_out,
+            "microsoft": microsoft}

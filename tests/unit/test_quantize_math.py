@@ -121,3 +121,37 @@ def test_norms_of_more_values_than_int32_sums_hold_stay_in_float():
              node("InstanceNormalization", ["c", "s", "s"], ["y"], name="norm")]
     proto = model(nodes, {"x": shape}, {"y": shape}, {"w": f(2, 2, 1, 1), "s": f(2)})
     assert "40,000 values" in assign(load(proto)).left_in_float["norm"]
+
+
+def group_norm(shape=IMAGE, groups=3, scale=(6, 1, 1)):
+    """A convolution, then GroupNormalization as torch exports it."""
+    constants = {"w": f(6, 6, 3, 3), "split": np.array([shape[0], groups, -1]),
+                 "back": np.array(shape), "one": np.ones(groups, np.float32),
+                 "zero": np.zeros(groups, np.float32), "g": f(*scale), "b": f(6, 1, 1)}
+    nodes = [node("Conv", ["x", "w"], ["c"], pads=[1] * 4, name="conv"),
+             node("Reshape", ["c", "split"], ["r"]),
+             node("InstanceNormalization", ["r", "one", "zero"], ["i"]),
+             node("Reshape", ["i", "back"], ["u"]), node("Mul", ["u", "g"], ["m"]),
+             node("Add", ["m", "b"], ["y"])]
+    return model(nodes, {"x": shape}, {"y": shape}, constants)
+
+
+def test_group_norms_as_torch_exports_them_are_one_step():
+    proto = group_norm()
+    float_program = models.program_of(ir.to_proto(load(proto)))
+    assert [s.spec.op for s in float_program.entry().steps] == ["conv2d", "normalize"]
+    feeds = models.feeds_for(proto)
+    models.assert_close(models.run_ours(float_program, feeds), models.run_ort(proto, feeds))
+    _, result, report = quantized(proto)
+    program = models.program_of(ir.to_proto(result))
+    assert [s.spec.text()[:9] for s in program.entry().steps] == ["conv2d(dt", "normalize"]
+    assert program.entry().steps[1].spec.groups == 3 and report.output_sqnr_db > 25
+    assert program.entry().steps[1].spec.dtype == "int8" and not program.layout_conversions
+
+
+def test_rows_along_other_axes_stay_behind_a_norm():
+    proto = group_norm(scale=(9,))
+    program = models.program_of(ir.to_proto(load(proto)))
+    assert [s.spec.op for s in program.entry().steps] == ["conv2d", "normalize", "rowwise"]
+    feeds = models.feeds_for(proto)
+    models.assert_close(models.run_ours(program, feeds), models.run_ort(proto, feeds))

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from edgecc.schedule.reader import Node
 
 Function = Callable[[Node], None]
-DOMAINS = {"": None, "ai.onnx": None, "com.microsoft": {"QuantizeLinear", "DequantizeLinear"}}
+DOMAINS = {"": None, "ai.onnx": None,
+           "com.microsoft": {"QuantizeLinear", "DequantizeLinear", "Gelu", "FastGelu", "QuickGelu"}}
 OPERATORS: dict[str, Function] = {}
 
 

@@ -55,6 +55,30 @@ def gelu(node: Node) -> None:
     node.emit(Unary, [x.name], x.shape, function=functions[form])
 
 
+@operator("FastGelu")
+def fast_gelu(node: Node) -> None:
+    """GELU by tanh, of x plus a bias."""
+    x = node.float_tensor()
+    if node.has(1):
+        one = np.ones(1, np.float32)
+        x = node.emit(Affine, [x.name], x.shape, last=False, scale=one, divisor=one,
+                      shift=node.numbers(1).astype(np.float32))
+    node.emit(Unary, [x.name], x.shape, function="gelu_tanh")
+
+
+@operator("QuickGelu")
+def quick_gelu(node: Node) -> None:
+    """x * sigmoid(alpha * x)."""
+    x, alpha = node.float_tensor(), np.full(1, node.attribute("alpha", 1.702), np.float32)
+    if alpha == 1.0:
+        node.emit(Unary, [x.name], x.shape, function="silu")
+        return
+    zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
+    inner = node.emit(Affine, [x.name], x.shape, last=False, scale=alpha, shift=zero, divisor=one)
+    gate = node.emit(Unary, [inner.name], x.shape, last=False, function="sigmoid")
+    node.emit(Binary, [x.name, gate.name], x.shape, function="mul")
+
+
 @operator("Pow")
 def power(node: Node) -> None:
     x, exponent = node.float_tensor(), node.numbers(1)
