@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgecc.errors import BundleError
 from edgecc.link.elf_dynamic import interpreter_of, libraries_of
 from edgecc.link.elf_file import PT_LOAD, ElfFile, Section
+from edgecc.link.elf_symbols import SHT_DYNSYM, SHT_SYMTAB, symbols_of
 
 # Source: System V gABI, registered machine numbers.
 MACHINES = {3: "i686", 8: "mips", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv"}
 ARCHITECTURES = {"armv7l": "arm"}  # `uname -m`: machine, where they differ
 KINDS = {1: "relocatable", 2: "executable", 3: "shared", 4: "core"}
-SHT_SYMTAB, SHT_NOBITS, SHT_DYNSYM = 2, 8, 11
-STB_LOCAL, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE = 0, 1, 2, 3, 4
+SHT_NOBITS = 8
+STB_LOCAL, STT_SECTION, STT_FILE = 0, 3, 4
 # Source: ELF for the Arm Architecture, e_flags; RISC-V ELF psABI, e_flags.
 ARM_FLOAT = {0x200: "soft", 0x400: "hard"}
 RISCV_FLOAT = {0: "soft", 2: "single", 4: "double", 6: "quad"}
@@ -87,30 +87,6 @@ def load_addresses(data: bytes, where: str = "ELF file") -> list[tuple[int, int]
             if s.type == PT_LOAD]
 
 
-def symbols_by_section(
-    data: bytes, where: str = "ELF file"
-) -> dict[str, tuple[int, list[tuple[str, int]]]]:
-    """Size of every named section, and (name, size) of the functions and objects in it, each
-    address once. Raises BundleError as `describe`."""
-    file = ElfFile(data, where)
-    sections = file.sections()
-    index, = file.unpack("H", 62 if file.wide else 50)
-    names = sections[index].offset if index < len(sections) else 0
-    titles = [file.text(names + section.name) if index else "" for section in sections]
-    found: dict[int, dict[int, tuple[str, int]]] = {i: {} for i in range(len(sections))}
-    for table in (section for section in sections if section.type == SHT_SYMTAB):
-        strings = _strings(file, sections, table)
-        for at in file.entries(table.offset, table.size, 24 if file.wide else 16):
-            if file.wide:
-                name, info, _, place, value, size = file.unpack("IBBHQQ", at)
-            else:
-                name, value, size, info, _, place = file.unpack("IIIBBH", at)
-            if size and info & 15 in (STT_OBJECT, STT_FUNC) and place in found:
-                found[place][value] = (file.text(strings + name), size)
-    return {title: (section.size, sorted(found[i].values()))
-            for i, (title, section) in enumerate(zip(titles, sections, strict=True)) if title}
-
-
 def section_bytes(data: bytes, name: str, where: str = "ELF file") -> list[bytes]:
     """Contents of every section of that name. Raises BundleError as `describe`."""
     file = ElfFile(data, where)
@@ -123,22 +99,11 @@ def section_bytes(data: bytes, name: str, where: str = "ELF file") -> list[bytes
     return [bytes(data[s.offset : s.offset + s.size]) for s in found if s.type != SHT_NOBITS]
 
 
-def _strings(file: ElfFile, sections: list[Section], section: Section) -> int:
-    if section.link >= len(sections):
-        raise BundleError("damaged ELF file: no string table", where=file.where)
-    return sections[section.link].offset
-
-
 def _symbols(file: ElfFile, sections: list[Section]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     defined: set[str] = set()
     undefined: set[str] = set()
-    for section in (s for s in sections if s.type in (SHT_SYMTAB, SHT_DYNSYM)):
-        strings = _strings(file, sections, section)
-        for at in file.entries(section.offset, section.size, 24 if file.wide else 16):
-            if file.wide:
-                name, info, _, index = file.unpack("IBBH", at)
-            else:
-                name, _, _, info, _, index = file.unpack("IIIBBH", at)
-            if info >> 4 != STB_LOCAL and info & 15 not in (STT_SECTION, STT_FILE) and name:
-                (defined if index else undefined).add(file.text(strings + name))
+    for symbol in symbols_of(file, sections, (SHT_SYMTAB, SHT_DYNSYM)):
+        if symbol.name and symbol.binding != STB_LOCAL and (
+                symbol.type not in (STT_SECTION, STT_FILE)):
+            (defined if symbol.section else undefined).add(symbol.name)
     return tuple(sorted(defined)), tuple(sorted(undefined))

@@ -20,6 +20,7 @@ class Section:
     offset: int
     size: int
     link: int
+    address: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class ElfFile:
         entry, count = self.unpack("HH", 58 if self.wide else 46)
         form = "IIQQQQI" if self.wide else "IIIIIII"
         heads = [self.unpack(form, at + i * entry) for i in range(count if at else 0)]
-        return [Section(head[0], head[1], head[4], head[5], head[6]) for head in heads]
+        return [Section(head[0], head[1], head[4], head[5], head[6], head[3]) for head in heads]
 
     def segments(self) -> list[Segment]:
         at, = self.unpack("Q", 32) if self.wide else self.unpack("I", 28)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgecc.errors import DoesNotFit
-from edgecc.link.elf import symbols_by_section
+from edgecc.link.depth import deepest
+from edgecc.link.elf_symbols import symbols_by_section
 from edgecc.link.firmware import firmware
 from edgecc.link.linker_script import Layout
 from edgecc.link.toolchain import Driver
@@ -75,10 +76,10 @@ class Footprint:
 def measure(driver: Driver, facts: Facts, texts: dict[str, str], model: bytes, weights: bytes,
             roots: list[str]) -> Footprint:
     """Links the model with nothing but what it needs. Raises ToolchainError."""
-    image = firmware(driver, {"model.o": model, "weights.o": weights}, SCRIPT, None,
-                     [*roots, f"{facts.prefix}_weights"])
+    made = image(driver, {"model.o": model, "weights.o": weights},
+                 [*roots, f"{facts.prefix}_weights"])
     found = []
-    for section, (size, symbols) in sorted(symbols_by_section(image, "image").items()):
+    for section, (size, symbols) in sorted(symbols_by_section(made, "image").items()):
         part = section.removeprefix(".")
         if part in PARTS and size:
             named = [(part, name, size) for name, size in symbols]
@@ -86,6 +87,18 @@ def measure(driver: Driver, facts: Facts, texts: dict[str, str], model: bytes, w
             found += [*named, *([(part, UNNAMED, rest)] if rest else [])]
     return Footprint(tuple(sorted(found)), facts.arena_bytes, context_bytes(driver, facts, texts),
                      facts.stack_bytes)
+
+
+def image(driver: Driver, objects: dict[str, bytes], roots: list[str]) -> bytes:
+    """A program of the objects alone, with a section for each of PARTS. Raises ToolchainError."""
+    return firmware(driver, objects, SCRIPT, None, roots)
+
+
+def support_stack_bytes(driver: Driver, model: bytes, roots: list[str]) -> int:
+    """The deepest that the compiler's support library goes below the model."""
+    made = image(driver, {"model.o": model}, roots)
+    _, symbols = symbols_by_section(made, "image").get(".support", (0, []))
+    return deepest(made, {name for name, _ in symbols}, "image")
 
 
 def context_bytes(driver: Driver, facts: Facts, texts: dict[str, str]) -> int:

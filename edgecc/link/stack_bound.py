@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
-from edgecc.link.model_object import pool_object, source_object
+from edgecc.link.footprint import support_stack_bytes
+from edgecc.link.model_object import api, model_object, pool_object, source_object
 from edgecc.link.stack import RED_ZONE_BYTES, frames
 from edgecc.link.toolchain import driver_for
 from edgecc.lower import run_function
@@ -21,8 +22,9 @@ def stack_bytes(
 ) -> int | None:
     """Upper bound of the stack below the caller of `<p>_run`, or None where it cannot be told.
 
-    The run function, its deepest kernel, and return addresses where the machine pushes them; not
-    the libc's memcpy and memset, nor a profile callback. Raises as `link_linux`.
+    The run function, its deepest kernel, and return addresses where the machine pushes them; on
+    a bare chip also the compiler's support library. Not the memcpy and memset of a Linux libc, nor
+    a profile callback. Raises as `link_linux`.
     """
     prefix = run_function.prefix_of(name)
     facts = facts_of(program, plan, objects, prefix=prefix, version=version)
@@ -41,4 +43,8 @@ def stack_bytes(
     # the pool comes between with a function, one of its own and a leaf
     kernel = max((sum(k) for k in kernels if k), default=0)
     calls = sum(sorted(run)[-2:]) + sum(sorted(pool)[-3:])
-    return calls + kernel + RED_ZONE_BYTES.get(target.architecture, 0)
+    support = 0
+    if driver.bare:
+        model = model_object(driver, facts, texts, objects, target)
+        support = support_stack_bytes(driver, model, api(facts))
+    return calls + kernel + support + RED_ZONE_BYTES.get(target.architecture, 0)
