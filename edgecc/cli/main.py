@@ -18,7 +18,7 @@ import edgecc
 from edgecc.cli.console import Console
 from edgecc.errors import CheckFailed, ConfigError, EdgeccError
 
-COMMANDS = ("compile", "quantize", "bench", "run", "evaluate", "inspect", "verify",
+COMMANDS = ("compile", "quantize", "bench", "run", "evaluate", "inspect", "size", "verify",
             "export-torch", "matrix", "targets", "boards")
 INTERRUPTED = 130
 BROKEN_PIPE = 141

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edgecc.errors import BundleError
 from edgecc.link.elf import describe
 
 MAGIC = b"!<arch>\n"
@@ -33,3 +34,19 @@ def _member(name: str, data: bytes) -> bytes:
     short = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 2]}.o"
     header = f"{short + '/':<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n"
     return header.encode("ascii") + data + b"\n" * (len(data) % 2)
+
+
+def members(data: bytes, where: str = "library") -> dict[str, bytes]:
+    """The objects of a library by name, without its symbol index. Raises BundleError."""
+    found: dict[str, bytes] = {}
+    at = len(MAGIC)
+    if data and not data.startswith(MAGIC):
+        raise BundleError("not a static library", where=where)
+    while at + 60 <= len(data):
+        name, size = data[at : at + 16].decode("ascii", "replace").strip(), data[at + 48 : at + 58]
+        if not size.strip().isdigit() or at + 60 + int(size) > len(data):
+            raise BundleError(f"damaged library at byte {at}", where=where)
+        if name != "/":
+            found[name.removesuffix("/")] = bytes(data[at + 60 : at + 60 + int(size)])
+        at += 60 + int(size) + int(size) % 2
+    return found
