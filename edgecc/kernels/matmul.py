@@ -26,6 +26,7 @@ from edgecc.kernels.math_spec import MatMul
 from edgecc.kernels.registry import KernelRecord
 
 ROWS = 4
+STEP = 8  # summands that are taken from a at a time
 
 
 def blocks(spec: MatMul) -> int:
@@ -117,6 +118,13 @@ def _turn(form: _Product, b: Any) -> None:
         tir.store(form.k.scratch, i * spec.n + j, value)
 
 
+def _lane(value: Any, index: int, count: int, lanes: int) -> Any:
+    """One lane of a vector, everywhere."""
+    from edgecc.kernels import tir
+
+    return tir.splat(value if count == 1 else tir.T.Shuffle([value], [index]), lanes)
+
+
 class _Product:
     """The sums of a block, in registers of `kind`; subclasses say what is summed and stored."""
 
@@ -144,25 +152,42 @@ class _Product:
             sums = [tir.local(lanes, self.kind) for _ in range(count)]
             for each in sums:
                 tir.store(each, 0, tir.splat(tir.T.cast(0, self.kind), lanes), lanes)
-            with tir.loop(0, spec.k) as i:
-                right = tir.let(self.right(self._b(b, i, at, lanes), lanes))
-                for row, each in enumerate(sums):
-                    left = tir.load(self.k.inputs[0], a + row * down + i * along)
-                    product = self.product(left, right, lanes)
-                    tir.store(each, 0, tir.load(each, 0, lanes) + product, lanes)
+            steps = STEP if along == 1 else 1
+            whole = spec.k // steps
+            if whole:
+                with tir.loop(0, whole) as i:
+                    self._steps(a, b, (i * steps, steps, at, lanes), sums)
+            if spec.k % steps:
+                with tir.loop(whole * steps, spec.k) as i:
+                    self._steps(a, b, (i, 1, at, lanes), sums)
             for row, each in enumerate(sums):
                 y = self.finished(tir.load(each, 0, lanes), lanes)
                 tir.store(self.k.outputs[0], out + row * spec.n + at, y, lanes)
 
         across(spec.n, self.lanes, chunk)
 
+    def _steps(self, a: Any, b: Any, place: tuple[Any, int, Any, int], sums: list[Any]) -> None:
+        """`count` summands from i on: one vector of every row of a, taken apart by lanes."""
+        from edgecc.kernels import tir
+
+        i, count, at, lanes = place
+        down, along = self.spec.a_strides[-2:]
+        left = [tir.let(self.left(tir.load(self.k.inputs[0], a + row * down + i * along, count),
+                                  count)) for row in range(len(sums))]
+        for step in range(count):
+            right = tir.let(self.right(self._b(b, i + step, at, lanes), lanes))
+            for mine, each in zip(left, sums, strict=True):
+                product = self.product(_lane(mine, step, count, lanes), right, lanes)
+                tir.store(each, 0, tir.load(each, 0, lanes) + product, lanes)
+
+    def left(self, value: Any, lanes: int) -> Any:
+        return value
+
     def right(self, value: Any, lanes: int) -> Any:
         return value
 
     def product(self, left: Any, right: Any, lanes: int) -> Any:
-        from edgecc.kernels import tir
-
-        return tir.splat(left, lanes) * right
+        return left * right
 
     def finished(self, total: Any, lanes: int) -> Any:
         return total
@@ -189,6 +214,11 @@ class _Int8(_Product):
                                      for i in (1, 2, 3))
         self.limits = tuple(tir.let(tir.T.cast(word(k, i, "int32"), "int8")) for i in (4, 5))
 
+    def left(self, value: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        return tir.T.cast(value, tir.vector("int16", lanes)) - tir.splat(self.za, lanes)
+
     def right(self, value: Any, lanes: int) -> Any:
         from edgecc.kernels import tir
 
@@ -198,8 +228,7 @@ class _Int8(_Product):
         from edgecc.kernels import tir
 
         wide = tir.vector("int32", lanes)
-        centred = tir.splat(tir.T.cast(left, "int16") - self.za, lanes)
-        return tir.T.cast(centred, wide) * tir.T.cast(right, wide)
+        return tir.T.cast(left, wide) * tir.T.cast(right, wide)
 
     def finished(self, total: Any, lanes: int) -> Any:
         real = scaled(to_float(total, lanes), self.scale, lanes)

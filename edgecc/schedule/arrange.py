@@ -74,10 +74,15 @@ def arrange(graph: Graph) -> Arranged:
 
 
 def _output(work: Arranging, name: str) -> str:
-    """An output whose layout is a permutation of its axes."""
-    if lay.axis_order(work.layouts[name], work.shape(name)) is None:
-        return work.want(name, row_major(work.shape(name)))
-    return name
+    """An output whose layout is a permutation of its axes: of two that it could be turned to,
+    the one that keeps what lies together together."""
+    layout, shape = work.layouts[name], work.shape(name)
+    if lay.axis_order(layout, shape) is not None:
+        return name
+    last = lay.channels_last(shape) if len(shape) > 2 else row_major(shape)
+    turned = lay.conversion(layout, last)
+    runs = turned is not None and turned[1][-1] == len(turned[1]) - 1
+    return work.want(name, last if runs else row_major(shape))
 
 
 def _input_layout(graph: Graph, name: str) -> Layout:

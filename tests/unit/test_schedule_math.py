@@ -74,3 +74,11 @@ def test_broadcasting_takes_operands_as_they_lie():
                   {"w": cases.f(6, 6, 1, 1)})
     program = models.program_of(proto)
     assert kinds(program) == ["conv2d", "broadcast"] and not program.layout_conversions
+
+
+def test_interleaved_phases_leave_with_their_channels_together():
+    """Turned to rows, every element would be moved alone."""
+    program = models.program_of(dict(cases.transposed_convolutions())["ConvTranspose 4x4 by 2"])
+    assert program.entry().outputs[0].permutation == (0, 2, 3, 1)
+    turned = program.entry().steps[-1].spec
+    assert turned.permutation[-1] == len(turned.shape) - 1
