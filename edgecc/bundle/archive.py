@@ -107,8 +107,13 @@ def _check_kind(entry: zipfile.ZipInfo, where: str) -> None:
 def write_atomically(path: Path, data: bytes) -> None:
     """All of `data` at `path`, or nothing: a temporary file beside it, then a rename.
 
-    Raises BundleError when the folder is missing, read-only or full.
+    What is there and no plain file (a pipe, /dev/stdout) is written to, not replaced. Raises
+    BundleError when the folder is missing, read-only or full.
     """
+    if path.exists() and not path.is_file():
+        _write_into(path, data)
+        return
+    path = path.resolve() if path.is_symlink() else path
     draft = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
     try:
         with open(draft, "xb") as file:
@@ -120,3 +125,11 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise BundleError(f"cannot be written: {error.strerror}", where=str(path)) from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    try:
+        with open(path, "wb") as stream:
+            stream.write(data)
+    except OSError as error:
+        raise BundleError(f"cannot be written: {error.strerror}", where=str(path)) from error

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import stat
 import struct
 import zipfile
@@ -149,3 +150,18 @@ def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch):
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(BundleError, match="cannot be written: No such file"):
         archive.write_atomically(tmp_path / "no" / "b.ecb", b"")
+
+
+def test_what_is_no_plain_file_is_written_to_and_not_replaced(tmp_path):
+    pipe, link, kept = tmp_path / "pipe", tmp_path / "link", tmp_path / "kept"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    archive.write_atomically(pipe, b"bytes")
+    assert os.read(reader, 9) == b"bytes" and pipe.is_fifo()
+    os.close(reader)
+    kept.write_bytes(b"old")
+    link.symlink_to(kept)
+    archive.write_atomically(link, b"new")
+    assert link.is_symlink() and kept.read_bytes() == b"new"
+    with pytest.raises(BundleError, match="cannot be written"):
+        archive.write_atomically(tmp_path, b"a folder is none")
