@@ -6,10 +6,13 @@ from kernel_problems import float32, int8
 from edgecc.kernels.math_spec import (
     ArgReduce,
     Broadcast,
+    Choose,
+    Compare,
     MatMul,
     Normalize,
     Reduce,
     Rowwise,
+    touched,
 )
 from edgecc.kernels.spec import Softmax, Unary
 
@@ -37,6 +40,29 @@ def broadcast(seed=0):
                 ratio = {"mul": 0.01, "div": 9.0}.get(kind, 0.7)
                 yield spec, [first, second], COMMON | {
                     "ratio": np.float32(ratio), "residual_ratio": np.float32(0.33)}
+
+
+def compare(seed=0):
+    """Few different values, so that there are equals."""
+    rng = np.random.default_rng(seed)
+    for shape, a, b in BROADCASTS:
+        for kind in ("less", "less_equal", "greater", "greater_equal", "equal"):
+            spec = Compare("float32", kind, shape, a, b)
+            sizes = [touched(shape, s) for s in (a, b)]
+            yield spec, [rng.integers(-3, 4, n).astype(np.float32) for n in sizes], {}
+        for kind in ("and", "or", "xor", "nor"):
+            sizes = [touched(shape, s) for s in (a, b)]
+            yield Compare("bool", kind, shape, a, b), [rng.random(n) < 0.5 for n in sizes], {}
+
+
+def choose(seed=0):
+    rng = np.random.default_rng(seed)
+    for dtype, make in MAKERS.items():
+        for shape, a, b in BROADCASTS:
+            for condition in (a, b):
+                spec = Choose(dtype, shape, condition, a, b)
+                yield spec, [rng.random(touched(shape, condition)) < 0.5,
+                             make(rng, touched(shape, a)), make(rng, touched(shape, b))], {}
 
 
 def rowwise(seed=0):
@@ -123,7 +149,7 @@ def matmul(seed=0):
 
 
 def every():
-    for family in (broadcast, rowwise, reduce, arg_reduce, normalize, matmul):
+    for family in (broadcast, compare, choose, rowwise, reduce, arg_reduce, normalize, matmul):
         yield from family()
     yield from affine_ties()
 

@@ -6,6 +6,7 @@ The innermost axis runs in vectors; an operand that stands still along it is one
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -30,45 +31,42 @@ from edgecc.kernels.registry import KernelRecord
 HEADER_WORDS = 8
 
 
-def extent(spec: Broadcast) -> int:
+def extent(spec: Any) -> int:
     """The outermost axis, or blocks of the only one."""
-    return spec.shape[0] if len(spec.shape) > 1 else block_count(spec.size)
+    return spec.shape[0] if len(spec.shape) > 1 else block_count(spec.shape[0])
 
 
-def _nest(k: Any, spec: Broadcast, lanes: int, compute: Callable[..., Any]) -> None:
-    """Loops over all axes but the innermost; compute(offset in a, offset in b, lanes)."""
+Strides = Sequence[tuple[int, ...]]
+
+
+def nest(k: Any, shape: tuple[int, ...], strides: Strides, lanes: int,
+         compute: Callable[..., Any]) -> None:
+    """Store compute(offset in each operand..., lanes) for every element: loops over all axes but
+    the innermost, which runs in vectors."""
     from edgecc.kernels import tir
 
-    inner, (a_step, b_step) = spec.shape[-1], (spec.a_strides[-1], spec.b_strides[-1])
-    if len(spec.shape) == 1:
-        sweep(k, inner, lanes, lambda at, n: compute(at * a_step, at * b_step, n), unroll=1)
+    if len(shape) == 1:
+        sweep(k, shape[0], lanes, lambda at, n: compute(*(at * s[0] for s in strides), n),
+              unroll=1)
         return
-    frames, at, a, b = [], 0, 0, 0
-    for axis, size in enumerate(spec.shape[:-1]):
-        frames.append(tir.loop(k.begin, k.end) if axis == 0 else tir.loop(0, size))
-        i = frames[-1].__enter__()
-        at, a, b = at * size + i, a + i * spec.a_strides[axis], b + i * spec.b_strides[axis]
-    first, a, b = (tir.let(tir.T.int32(0) + v) for v in (at * inner, a, b))
-    _line(k, spec, lanes, compute, (first, a, b))
-    for frame in reversed(frames):
-        frame.__exit__(None, None, None)
+    with ExitStack() as stack:
+        at, starts = tir.T.int32(0), [tir.T.int32(0) for _ in strides]
+        for axis, size in enumerate(shape[:-1]):
+            limits = (k.begin, k.end) if axis == 0 else (0, size)
+            i = stack.enter_context(tir.loop(*limits))
+            at = at * size + i
+            starts = [start + i * s[axis] for start, s in zip(starts, strides, strict=True)]
+        first, starts = tir.let(at * shape[-1]), [tir.let(start) for start in starts]
+
+        def body(inner: Any, n: int) -> None:
+            offsets = [start + inner * s[-1] for start, s in zip(starts, strides, strict=True)]
+            tir.store(k.outputs[0], first + inner, compute(*offsets, n), n)
+
+        across(shape[-1], lanes, body)
 
 
-def _line(k: Any, spec: Broadcast, lanes: int, compute: Callable[..., Any],
-          starts: Sequence[Any]) -> None:
-    from edgecc.kernels import tir
-
-    first, a, b = starts
-    steps = spec.a_strides[-1], spec.b_strides[-1]
-
-    def body(at: Any, n: int) -> None:
-        y = compute(a + at * steps[0], b + at * steps[1], n)
-        tir.store(k.outputs[0], first + at, y, n)
-
-    across(spec.shape[-1], lanes, body)
-
-
-def _operand(buffer: Any, step: int) -> Callable[[Any, int], Any]:
+def operand(buffer: Any, step: int) -> Callable[[Any, int], Any]:
+    """How an operand is read along the innermost axis: in vectors, or as one number."""
     from edgecc.kernels import tir
 
     if step:
@@ -87,24 +85,24 @@ def _open(spec: Broadcast, symbol: str, weights: bool) -> Any:
 def build_int8(spec: Broadcast, symbol: str, target: Any) -> Any:
     with _open(spec, symbol, weights=True) as k:
         arithmetic = binary.Int8(k, spec, target)
-        a, b = (_operand(k.inputs[i], s[-1]) for i, s in
+        a, b = (operand(k.inputs[i], s[-1]) for i, s in
                 enumerate((spec.a_strides, spec.b_strides)))
-        _nest(k, spec, vector_bytes(target),
-              lambda at, other, n: arithmetic(a(at, n), b(other, n), n))
+        nest(k, spec.shape, (spec.a_strides, spec.b_strides), vector_bytes(target),
+             lambda at, other, n: arithmetic(a(at, n), b(other, n), n))
     return k.func
 
 
 def build_float(spec: Broadcast, symbol: str, target: Any) -> Any:
     with _open(spec, symbol, weights=spec.clamp) as k:
         limits = [word(k, i, "float32") for i in range(2)] if spec.clamp else []
-        a, b = (_operand(k.inputs[i], s[-1]) for i, s in
+        a, b = (operand(k.inputs[i], s[-1]) for i, s in
                 enumerate((spec.a_strides, spec.b_strides)))
 
         def compute(at: Any, other: Any, n: int) -> Any:
             y = binary.FLOAT[spec.kind](a(at, n), b(other, n))
             return bounded(y, limits[0], limits[1], n) if limits else y
 
-        _nest(k, spec, vector_bytes(target) // 4, compute)
+        nest(k, spec.shape, (spec.a_strides, spec.b_strides), vector_bytes(target) // 4, compute)
     return k.func
 
 

@@ -3,6 +3,7 @@
 from edgecc.kernels import (
     binary,
     broadcast,
+    compare,
     conv2d_float,
     conv2d_int8,
     copy,
@@ -27,5 +28,6 @@ from edgecc.kernels import (
 
 MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
            fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy,
-           take, interpolate, fixed, broadcast, reduce, normalize, matmul, recentre)
+           take, interpolate, fixed, broadcast, compare, reduce, normalize,
+           matmul, recentre)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -62,6 +62,27 @@ def broadcast(spec: specs.Broadcast, inputs: Arrays, constants: Constants) -> li
     return [arithmetic(spec, a, b, constants)]
 
 
+COMPARISONS: dict[str, Any] = {
+    "less": np.less, "less_equal": np.less_equal, "greater": np.greater,
+    "greater_equal": np.greater_equal, "equal": np.equal, "and": np.logical_and,
+    "or": np.logical_or, "xor": np.logical_xor,
+    "nor": lambda a, b: ~np.logical_or(a, b)}
+
+
+def compare(spec: specs.Compare, inputs: Arrays, constants: Constants) -> list[np.ndarray]:
+    """Truth of a comparison."""
+    a = _spread(inputs[0], spec.shape, spec.a_strides)
+    b = _spread(inputs[1], spec.shape, spec.b_strides)
+    return [COMPARISONS[spec.kind](a, b)]
+
+
+def choose(spec: specs.Choose, inputs: Arrays, constants: Constants) -> list[np.ndarray]:
+    """One of two values by a condition."""
+    strides = (spec.condition_strides, spec.a_strides, spec.b_strides)
+    condition, a, b = (_spread(x, spec.shape, s) for x, s in zip(inputs, strides, strict=True))
+    return [np.where(condition, a, b)]
+
+
 def rowwise(spec: specs.Rowwise, inputs: Arrays, constants: Constants) -> list[np.ndarray]:
     """Elementwise arithmetic with constants along the middle axis."""
     x = np.asarray(inputs[0]).reshape(spec.outer, spec.n, spec.inner)
@@ -165,5 +186,6 @@ def matmul(spec: specs.MatMul, inputs: Arrays, constants: Constants) -> list[np.
     return [requantize(acc, constants["scale"], constants["output_zero_point"], lo, hi)]
 
 
-REFERENCES: dict[str, Any] = {"broadcast": broadcast, "rowwise": rowwise, "reduce": reduce,
-              "arg_reduce": arg_reduce, "normalize": normalize, "matmul": matmul}
+REFERENCES: dict[str, Any] = {
+    "broadcast": broadcast, "compare": compare, "choose": choose, "rowwise": rowwise,
+    "reduce": reduce, "arg_reduce": arg_reduce, "normalize": normalize, "matmul": matmul}

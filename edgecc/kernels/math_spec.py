@@ -34,9 +34,34 @@ class Broadcast(Spec):
     @property
     def sizes(self) -> tuple[int, int]:
         """Elements of the operands."""
-        return tuple(  # type: ignore[return-value]
-            math.prod(n for n, step in zip(self.shape, strides, strict=True) if step)
-            for strides in (self.a_strides, self.b_strides))
+        return touched(self.shape, self.a_strides), touched(self.shape, self.b_strides)
+
+
+@dataclass(frozen=True)
+class Compare(Spec):
+    """Two tensors to truth (bool, one byte of 0 or 1), either repeated as in Broadcast: order of
+    float32, logic of bool. No constants."""
+
+    op: ClassVar[str] = "compare"
+    dtype: Literal["float32", "bool"]
+    kind: Literal["less", "less_equal", "greater", "greater_equal", "equal", "and", "or", "xor",
+                  "nor"]
+    shape: tuple[int, ...]
+    a_strides: tuple[int, ...]
+    b_strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Choose(Spec):
+    """a where the condition (bool) holds, else b; any of the three repeated as in Broadcast. No
+    constants."""
+
+    op: ClassVar[str] = "choose"
+    dtype: DType
+    shape: tuple[int, ...]
+    condition_strides: tuple[int, ...]
+    a_strides: tuple[int, ...]
+    b_strides: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -151,17 +176,17 @@ class MatMul(Spec):
 
     @property
     def a_size(self) -> int:
-        return _touched((*self.batch, self.m, self.k), self.a_strides)
+        return touched((*self.batch, self.m, self.k), self.a_strides)
 
     @property
     def b_size(self) -> int:
-        return _touched((*self.batch, self.k, self.n), self.b_strides)
+        return touched((*self.batch, self.k, self.n), self.b_strides)
 
     @property
     def macs(self) -> int:
         return self.batches * self.m * self.k * self.n
 
 
-def _touched(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+def touched(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     """Elements of a dense operand with these strides."""
     return math.prod(n for n, step in zip(shape, strides, strict=True) if step)

@@ -22,14 +22,23 @@ from edgecc.schedule.math_layout import (
     reduced_run,
     run_over,
 )
-from edgecc.schedule.math_ops import ArgReduce, GroupNorm, LayerNorm, MatMul, Reduce, Rowwise
+from edgecc.schedule.math_ops import (
+    ArgReduce,
+    Choose,
+    Compare,
+    GroupNorm,
+    LayerNorm,
+    MatMul,
+    Reduce,
+    Rowwise,
+)
 from edgecc.schedule.numbers import Call, limits, quantization
 from edgecc.schedule.ops import Affine, Binary, Op, Tensor
 from edgecc.schedule.rounding import requantize_scale
 
 SHORT_ROW = 64  # elements up to which rows of constants are repeated
 
-Dims = list[tuple[int, int, int]]
+Dims = list[tuple[int, ...]]  # size, and every operand's stride
 
 
 def _fine(arranged: Arranged, tensor: Tensor) -> Refined:
@@ -46,7 +55,7 @@ def _zero_points(x: Tensor, y: Tensor) -> dict[str, Any]:
 def _binary(arranged: Arranged, op: Binary) -> Call:
     a, b = (arranged.tensor(name) for name in op.inputs)
     y = arranged.tensor(op.output)
-    dims = collapsed(_dims(arranged, y, a, b))
+    dims = _dims(arranged, op)
     constants = limits(op.clamp, y.dtype)
     if y.dtype == "int8":
         constants |= ratios(op.function, a, b, y)
@@ -55,27 +64,48 @@ def _binary(arranged: Arranged, op: Binary) -> Call:
     return Call(spec, constants, ((a.size,), (b.size,)), (y.size,))
 
 
-def _dims(arranged: Arranged, y: Tensor, a: Tensor, b: Tensor) -> Dims:
-    """Size and operands' strides of every stored atom of the output."""
+def _dims(arranged: Arranged, op: Op) -> Dims:
+    """Size and operands' strides of every stored atom of the output, as few as it goes."""
+    y = arranged.tensor(op.output)
     layout, fine = arranged.layouts[y.name], _fine(arranged, y)
-    strides = [operand_strides(layout, y.shape, t.shape) for t in (a, b)]
-    return list(zip([fine.atoms[atom] for atom in fine.order], *strides, strict=True))
+    strides = [operand_strides(layout, y.shape, arranged.tensor(name).shape)
+               for name in op.inputs]
+    sizes = [fine.atoms[atom] for atom in fine.order]
+    return collapsed(list(zip(sizes, *strides, strict=True))) or [(1,) * (1 + len(op.inputs))]
 
 
 def collapsed(dims: Dims) -> Dims:
-    """Neighbours along which both operands run on, or both stand still, as one."""
+    """Neighbours along which every operand runs on or stands still as along the other: one."""
     found: Dims = []
-    for n, a, b in dims:
-        if found and bool(found[-1][1]) == bool(a) and bool(found[-1][2]) == bool(b):
-            found[-1] = (found[-1][0] * n, a, b)
+    for n, *steps in dims:
+        if found and [bool(s) for s in found[-1][1:]] == [bool(s) for s in steps]:
+            found[-1] = (found[-1][0] * n, *steps)
         else:
-            found.append((n, a, b))
-    return found or [(1, 1, 1)]
+            found.append((n, *steps))
+    return found
+
+
+def _compare(arranged: Arranged, op: Compare) -> Call:
+    a = arranged.tensor(op.inputs[0])
+    spec = math_spec.Compare(a.dtype, op.function,  # type: ignore[arg-type]
+                             *zip(*_dims(arranged, op), strict=True))
+    return _elementwise(arranged, op, spec)
+
+
+def _choose(arranged: Arranged, op: Choose) -> Call:
+    y = arranged.tensor(op.output)
+    spec = math_spec.Choose(y.dtype, *zip(*_dims(arranged, op), strict=True))  # type: ignore
+    return _elementwise(arranged, op, spec)
+
+
+def _elementwise(arranged: Arranged, op: Op, spec: specs.Spec) -> Call:
+    sizes = tuple((arranged.tensor(name).size,) for name in op.inputs)
+    return Call(spec, {}, sizes, (arranged.tensor(op.output).size,))
 
 
 def _flat_binary(op: Binary, y: Tensor, dims: Dims) -> specs.Binary | None:
     """The spec where the first operand is whole and the second whole, a row or a number."""
-    kinds = {(1, 1): "same", (1, 0): "scalar"}
+    kinds: dict[tuple[int, ...], str] = {(1, 1): "same", (1, 0): "scalar"}
     broadcast, channels = kinds.get(dims[0][1:]) if len(dims) == 1 else None, 1
     if len(dims) == 2 and dims[0][1:] == (dims[1][0], 0) and dims[1][1:] == (1, 1):
         broadcast, channels = "channel", dims[1][0]
@@ -241,6 +271,7 @@ def _matrix_strides(arranged: Arranged, operand: Tensor, y: Tensor,
 
 
 CALLS: dict[type[Op], Callable[[Arranged, Any], Call]] = {
-    Binary: _binary, Affine: _affine, Rowwise: _rowwise, Reduce: _reduce,
-    ArgReduce: _arg_reduce, LayerNorm: _layer_norm, GroupNorm: _group_norm, MatMul: _matmul,
+    Binary: _binary, Compare: _compare, Choose: _choose, Affine: _affine, Rowwise: _rowwise,
+    Reduce: _reduce, ArgReduce: _arg_reduce, LayerNorm: _layer_norm, GroupNorm: _group_norm,
+    MatMul: _matmul,
 }

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from edgecc.schedule import layout as lay
 from edgecc.schedule.arranging import Arranging, Rule, operand_axes, row_major, with_tail_of
 from edgecc.schedule.layout import Layout, Refined
-from edgecc.schedule.math_ops import ArgReduce, GroupNorm, LayerNorm, MatMul, Reduce, Rowwise
+from edgecc.schedule.math_ops import (
+    ArgReduce,
+    Choose,
+    Compare,
+    GroupNorm,
+    LayerNorm,
+    MatMul,
+    Reduce,
+    Rowwise,
+)
 from edgecc.schedule.ops import Affine, Binary, Op
 
 COMMUTATIVE = ("add", "mul", "min", "max")
@@ -164,5 +173,5 @@ def axis_strides(layout: Layout, shape: Sequence[int]) -> tuple[int, ...] | None
 
 RULES: tuple[tuple[type | tuple[type, ...], Rule], ...] = (
     ((Reduce, ArgReduce), _reduce), ((Rowwise, Affine), _rowwise), (LayerNorm, _layer_norm),
-    (GroupNorm, _group_norm), (Binary, _binary), (MatMul, _matmul),
+    (GroupNorm, _group_norm), ((Binary, Compare, Choose), _binary), (MatMul, _matmul),
 )

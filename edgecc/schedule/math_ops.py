@@ -26,6 +26,18 @@ class ConvTranspose(Clamped):
 
 
 @dataclass(frozen=True, eq=False)
+class Compare(Op):
+    """Truth of two tensors: less, ..., equal of float32; and, or, xor, nor of bool."""
+
+    function: str = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Choose(Op):
+    """inputs: a condition (bool), what is taken where it holds, and what elsewhere."""
+
+
+@dataclass(frozen=True, eq=False)
 class Rowwise(Clamped):
     """prelu, min, max or rdiv (operand / x) with a constant that broadcasts to the input."""
 

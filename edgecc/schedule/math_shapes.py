@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from edgecc.kernels import math_spec as specs
 from edgecc.kernels.spec import Spec
 
@@ -18,6 +20,8 @@ def views(spec: Spec) -> tuple[Views, Views] | None:
     if isinstance(spec, specs.Broadcast):
         a, b = spec.sizes
         return [(spec.dtype, (a,)), (spec.dtype, (b,))], [(spec.dtype, (spec.size,))]
+    if isinstance(spec, specs.Compare | specs.Choose):
+        return _conditional(spec)
     if isinstance(spec, specs.Rowwise | specs.Normalize):
         return [(spec.dtype, (spec.size,))], [(spec.dtype, (spec.size,))]
     if isinstance(spec, specs.Reduce | specs.ArgReduce):
@@ -29,6 +33,16 @@ def views(spec: Spec) -> tuple[Views, Views] | None:
         return ([(spec.dtype, (spec.a_size,)), (spec.dtype, (spec.b_size,))],
                 [(spec.dtype, (out,))])
     return None
+
+
+def _conditional(spec: specs.Compare | specs.Choose) -> tuple[Views, Views]:
+    a, b = (specs.touched(spec.shape, s) for s in (spec.a_strides, spec.b_strides))
+    given: Views = [(str(spec.dtype), (a,)), (str(spec.dtype), (b,))]
+    size = (math.prod(spec.shape),)
+    if isinstance(spec, specs.Compare):
+        return given, [("bool", size)]
+    condition: Views = [("bool", (specs.touched(spec.shape, spec.condition_strides),))]
+    return [*condition, *given], [(str(spec.dtype), size)]
 
 
 def constants(spec: Spec) -> Expected:

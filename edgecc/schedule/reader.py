@@ -65,9 +65,12 @@ class Node:
         """An input as a tensor, constant or not."""
         if not self.is_constant(index):
             return self.tensor(index)
+        return self.fixed(f"{self.node.inputs[index].name}.fixed", self.numbers(index))
+
+    def fixed(self, name: str, values: np.ndarray) -> Tensor:
+        """A tensor that has the same values in every run."""
         from edgecc.schedule.moves import Fixed
 
-        name, values = f"{self.node.inputs[index].name}.fixed", self.numbers(index)
         if name not in self.building.tensors:
             tensor = Tensor(name, tuple(values.shape), values.dtype.name)
             self.building.tensors[name] = tensor

@@ -6,7 +6,7 @@ import pytest
 from kernel_checks import EMULATED, cases, check, named
 from kernel_harness import run_cases
 
-from edgecc.kernels import broadcast, matmul, normalize, reduce, unary
+from edgecc.kernels import broadcast, compare, matmul, normalize, reduce, unary
 from edgecc.kernels.reference import reference
 
 pytestmark = pytest.mark.emulated
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.emulated
 def test_math_kernels_equal_reference(target):
     found = list(problems.every())
     found = found[::2] if target == "raspberry-pi-5" else found[::5]
-    check(found, target, [broadcast, reduce, normalize, matmul], tolerance=2e-5)
+    check(found, target, [broadcast, compare, reduce, normalize, matmul], tolerance=2e-5)
 
 
 @pytest.mark.parametrize("target", EMULATED)

@@ -6,12 +6,12 @@ import pytest
 from kernel_checks import cases, check, check_split, undefined_symbols
 from kernel_harness import run_cases
 
-from edgecc.kernels import broadcast, matmul, normalize, reduce, softmax, unary
+from edgecc.kernels import broadcast, compare, matmul, normalize, reduce, softmax, unary
 from edgecc.kernels.math_spec import Normalize, Reduce, Rowwise
 from edgecc.kernels.reference import reference
 
 pytestmark = pytest.mark.host
-MODULES = [broadcast, reduce, normalize, matmul]
+MODULES = [broadcast, compare, reduce, normalize, matmul]
 
 
 @pytest.mark.parametrize("target", ["host", "host-avx2", "host-sse2"])

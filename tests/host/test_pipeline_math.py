@@ -3,6 +3,7 @@
 import math_network
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import edgecc
 from edgecc.bundle import oracle
@@ -38,3 +39,22 @@ def test_everything_is_int8(int8):
     steps = int8.manifest["steps"]
     assert not [s["kernel"] for s in steps if s["kernel"] and s["kernel"].startswith("float32")]
     assert int8.manifest["outputs"][1]["dtype"] == "int64"
+
+
+def test_truth_is_an_output_and_chooses():
+    node, info = helper.make_node, helper.make_tensor_value_info
+    nodes = [node("Greater", ["x", "row"], ["bright"]), node("Not", ["bright"], ["dark"]),
+             node("Where", ["dark", "zero", "x"], ["y"])]
+    shape = (1, 3, 5, 7)
+    graph = helper.make_graph(
+        nodes, "truth", [info("x", TensorProto.FLOAT, shape)],
+        [info("y", TensorProto.FLOAT, shape), info("bright", TensorProto.BOOL, shape)],
+        [numpy_helper.from_array(np.array([[[0.1]], [[0.0]], [[-0.3]]], np.float32), "row"),
+         numpy_helper.from_array(np.float32(0), "zero")])
+    bundle = edgecc.compile(helper.make_model(graph, ir_version=9, opset_imports=[
+        helper.make_opsetid("", 17)]), name="truth")
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    found = bundle.run({"x": x})
+    bright = x > np.array([[[0.1]], [[0.0]], [[-0.3]]], np.float32)
+    assert found["bright"].dtype == bool and np.array_equal(found["bright"], bright)
+    assert np.array_equal(found["y"], np.where(bright, x, 0))

@@ -229,8 +229,37 @@ def microsoft():
     yield "FastGelu with a bias", biased
 
 
+def truths():
+    """Comparisons, logic and Where, as numbers at the end."""
+    number = {"half": np.float32(0.5), "low": np.float32(-1), "row": f(6, 1, 1)}
+
+    def ending(*nodes, inputs=None, constants=number):
+        cast = node("Cast", ["t"], ["y"], to=1)
+        return model([*nodes, cast], inputs or {"x": IMAGE}, {"y": IMAGE}, constants)
+
+    for op in ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"):
+        yield op, ending(node("Round", ["x"], ["r"]), node("Round", ["b"], ["s"]),
+                         node(op, ["r", "s"], ["t"]), inputs={"x": IMAGE, "b": (6, 1, 1)})
+        yield f"{op} than a number", ending(node(op, ["x", "half"], ["t"]))
+    for op in ("And", "Or", "Xor"):
+        yield op, ending(node("Less", ["x", "half"], ["a"]), node("Less", ["x", "low"], ["b"]),
+                         node(op, ["a", "b"], ["t"]))
+    yield "Not", ending(node("Less", ["x", "half"], ["a"]), node("Not", ["a"], ["t"]))
+    wheres = {"a number": "low", "a row": "row", "itself negated": "n"}
+    for name, other in wheres.items():
+        nodes = [node("Neg", ["x"], ["n"]), node("Greater", ["x", "row"], ["c"]),
+                 node("Where", ["c", "x", other], ["y"])]
+        yield f"Where, else {name}", model(nodes, {"x": IMAGE}, {"y": IMAGE}, number)
+    mask = RANDOM.standard_normal((5, 7)) > 0
+    yield "Where, constant mask", model([node("Where", ["m", "x", "low"], ["y"])], {"x": IMAGE},
+                                        {"y": IMAGE}, number | {"m": mask})
+    yield "Where, all repeated", model(
+        [node("Greater", ["x", "low"], ["c"]), node("Where", ["c", "row", "b"], ["y"])],
+        {"x": (2, 1, 1, 1), "b": (5, 7)}, {"y": IMAGE}, number)
+
+
 FAMILIES = {"functions": functions, "positive": positive, "reductions": reductions,
             "broadcasts": broadcasts, "constants": constants, "norms": norms,
             "softmaxes": softmaxes, "products": products,
             "transposed convolutions": transposed_convolutions, "spelled out": spelled_out,
-            "microsoft": microsoft}
+            "microsoft": microsoft, "truths": truths}

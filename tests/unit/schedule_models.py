@@ -32,6 +32,8 @@ def plain_record(op, dtype, **changes):
 MOVING = ("transpose", "take", "fixed")  # these take any dtype
 PLAIN = (*(plain_record(op, dtype) for op in OPS for dtype in ("int8", "float32")),
          plain_record("interpolate", "int8"), plain_record("interpolate", "float32"),
+         plain_record("compare", "float32"), plain_record("compare", "bool"),
+         plain_record("choose", "float32"), plain_record("choose", "int8"),
          *(plain_record(op, dtype) for op in MOVING for dtype in DTYPES))
 
 

@@ -92,6 +92,8 @@ BAD = {
     "large constant": (one("Add", f(2, 6, 7, 8)), "larger than the computed"),
     "constants only": (raw([node("Max", ["c", "c"], ["y"], name="bad")], {"x": IMAGE},
                            {"y": (1,)}, {"c": f(1)}), "all inputs are constants"),
+    "truth of numbers": (two("And", IMAGE, IMAGE), "is float32, bool is needed"),
+    "cast": (one("Cast", to=9), "a Cast of float32 to type 9"),
     "gelu form": (one("Gelu", opset=20, approximate="fast"), "approximate 'fast' is unknown"),
     "exponents": (one("Pow", f(8)), "exponents of shape"),
     "slopes": (one("PRelu", f(2, 6, 7, 8)), "slopes of shape"),
