@@ -92,7 +92,7 @@ def _run(cases, target, folder, plugin):
     source += [*body, "fclose(out); exit(0); }"]
     (folder / "main.c").write_text("\n".join(source))
     (folder / "in.bin").write_bytes(b"".join(data))
-    command = [*COMPILERS[target.name], "-O1", "-w", "main.c",
+    command = [*COMPILERS[target.name], "-O0", "-w", "main.c",
                *(f"{symbol}.o" for symbol in objects.values()), "-o", "main"]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr[-2000:]

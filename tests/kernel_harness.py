@@ -125,7 +125,7 @@ def _call(case, symbol, data):
 def _link(target, folder, objects):
     zig = [sys.executable, "-m", "ziglang", *target.toolchain.argv[1:]]
     compiler = ["gcc"] if target.name == "host" else zig
-    command = [*compiler, "-O1", "-w", "-std=gnu11", "-static", "main.c", *objects, "-o", "main"]
+    command = [*compiler, "-O0", "-w", "-std=gnu11", "-static", "main.c", *objects, "-o", "main"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
 

@@ -39,10 +39,12 @@ def load(
     model = _converted(model, name)
     shapes.forget(model)
     shapes.infer(model)
-    names, outputs = _names(model), [value.name or "" for value in model.graph.outputs]
+    names, outputs = _names(model), _output_names(model)
+    inputs = [value.name or "" for value in model.graph.inputs]
     _simplify(model)
     qdq.integer_biases(model)
     _tidy(model, names)
+    _restore_inputs(model, inputs)
     _restore_outputs(model, outputs)
     shapes.infer(model)
     shapes.require_fixed(model)
@@ -184,6 +186,23 @@ def _name_nodes(model: ir.Model, names: Mapping[tuple[str, str], str]) -> None:
         known = [names[key] for key in _keys(node) if key in names and names[key] not in used]
         node.name = known[0] if known else f"{node.op_type.lower()}_{index}"
         used.add(node.name)
+
+
+def _output_names(model: ir.Model) -> list[str]:
+    """The outputs' names; one that is an input as it stands is told apart from it."""
+    inputs = set(model.graph.inputs)
+    return [f"{value.name}_out" if value in inputs else value.name or ""
+            for value in model.graph.outputs]
+
+
+def _restore_inputs(model: ir.Model, names: list[str]) -> None:
+    """Inputs keep their names, whatever a rewrite has given them to."""
+    values = ir.convenience.create_value_mapping(model.graph)
+    for value, name in zip(model.graph.inputs, names, strict=True):
+        if value.name != name:
+            if (taken := values.get(name)) is not None:
+                taken.name = f"{name}_inner"
+            value.name = name
 
 
 def _restore_outputs(model: ir.Model, names: list[str]) -> None:
