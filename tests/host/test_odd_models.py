@@ -55,9 +55,8 @@ def same_node_names():
 
 
 def initializer_is_input():
-    made = model([node("Mul", ["x", "c"], ["y"])], [value("x", [1, 4]), value("c", [4])],
+    return model([node("Mul", ["x", "c"], ["y"])], [value("x", [1, 4]), value("c", [4])],
                  [value("y", [1, 4])], [("c", np.arange(4, dtype=np.float32))])
-    return made
 
 
 def output_is_input():
