@@ -49,9 +49,9 @@ def totals(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> list[tupl
         for part in parts:
             if part in one[memory] or (other and part in other[memory]):
                 rows.append((memory, part, *_pair(one[memory].get(part),
-                                                  other and other[memory].get(part), other)))
+                                                  other[memory].get(part) if other else None, other)))
         rows.append((memory, "total", *_pair(one[f"{memory}_bytes"],
-                                             other and other[f"{memory}_bytes"], other)))
+                                             other[f"{memory}_bytes"] if other else None, other)))
     return rows
 
 
