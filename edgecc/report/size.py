@@ -48,8 +48,8 @@ def totals(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> list[tupl
     for memory, parts in (("flash", FLASH), ("ram", RAM)):
         for part in parts:
             if part in one[memory] or (other and part in other[memory]):
-                rows.append((memory, part, *_pair(one[memory].get(part),
-                                                  other[memory].get(part) if other else None, other)))
+                before = other[memory].get(part) if other else None
+                rows.append((memory, part, *_pair(one[memory].get(part), before, other)))
         rows.append((memory, "total", *_pair(one[f"{memory}_bytes"],
                                              other[f"{memory}_bytes"] if other else None, other)))
     return rows
