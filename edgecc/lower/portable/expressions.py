@@ -141,7 +141,8 @@ class Expressions:
 
     def _function(self, node: Any, name: str, arguments: list[Any], lane: Lane) -> str:
         if name == "if_then_else":
-            return self._choice(*arguments, kind(node), lane)
+            condition, yes, no = arguments
+            return self._choice(condition, yes, no, kind(node), lane)
         if name in UNARY and kind(node).name == "float32":
             return f"edgecc_{UNARY[name]}_f32({self.text(arguments[0], lane)})"
         if name == "bitwise_not":
