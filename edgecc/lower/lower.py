@@ -29,6 +29,7 @@ from edgecc.schedule.threads import scratch_stride, shared_scratch
 from edgecc.targets import Target
 
 WEIGHTS_ALIGN = 64
+SUFFIXES = {"object": ".o", "assembly": ".s", "c": ".c"}
 
 
 def lower(
@@ -39,10 +40,12 @@ def lower(
     config: CompileConfig,
     context: Context,
     prefix: str,
+    form: str = "object",
 ) -> Objects:
     """Compile every kernel of the entry `run` and lay out its weights.
 
-    `prefix` begins every symbol, so that several models link into one program.
+    `prefix` begins every symbol, so that several models link into one program. `form` is what
+    the code becomes: an object (`.o`), assembly (`.s`) or portable C (`.c`).
     Raises UnsupportedModel for a step kind that no code generator handles yet.
     """
     weights, calls = _Weights(), []
@@ -51,7 +54,7 @@ def lower(
     def compiled(kernel: str, spec: Spec) -> str:
         symbol = symbol_of(prefix, kernel, spec)
         if symbol not in code:
-            code[symbol] = kernel_object(kernel, spec, symbol, target, context)
+            code[symbol] = kernel_code(kernel, spec, symbol, target, context, form)
         return symbol
 
     for step in program.entry().steps:
@@ -62,8 +65,9 @@ def lower(
         else:
             raise UnsupportedModel(f"a {type(step).__name__} step cannot be lowered yet",
                                    where=step.name)
-    return Objects({f"{s}.o": data for s, data in code.items()}, tuple(calls), weights.blob(),
-                   dict(weights.placed), threads=config.threads)
+    files = {f"{s}{SUFFIXES[form]}": data for s, data in code.items()}
+    return Objects(files, tuple(calls), weights.blob(), dict(weights.placed),
+                   threads=config.threads)
 
 
 def symbol_of(prefix: str, kernel: str, spec: Spec) -> str:
@@ -140,23 +144,32 @@ def _copy_call(step: Copy, plan: MemoryPlan, compiled: Callable[[str, Spec], str
     return Call(step.name, compiled(record.name, spec), (source, target), record.extent(spec))
 
 
-def kernel_object(
-    kernel: str, spec: Spec, symbol: str, target: Target, context: Context
+def kernel_code(
+    kernel: str, spec: Spec, symbol: str, target: Target, context: Context, form: str = "object"
 ) -> bytes:
-    """The object of one kernel, from the cache when nothing it depends on has changed."""
+    """The code of one kernel, from the cache when nothing it depends on has changed."""
     key = hashlib.sha256("\n".join(
         [source_digest(), kernel, spec.text(), symbol, target.triple, target.cpu,
          str(target.abi), str(target.float_abi), str(target.vector_bits),
          *target.attributes, "", *target.llvm_options, "", *sorted(target.features)]
     ).encode()).hexdigest()
-    return cached(context.cache_dir / "kernels" / f"{key}.o",
-                  lambda: _compile(kernel, spec, symbol, target))
+    return cached(context.cache_dir / "kernels" / f"{key}{SUFFIXES[form]}",
+                  lambda: _compile(kernel, spec, symbol, target, form))
 
 
-def _compile(kernel: str, spec: Spec, symbol: str, target: Target) -> bytes:
+def _compile(kernel: str, spec: Spec, symbol: str, target: Target, form: str) -> bytes:
+    func = registry.find(kernel).build(spec, symbol, target)
+    if form == "c":
+        from edgecc.lower.portable import c_source
+
+        return c_source(func).encode()
+    if form == "assembly":
+        from edgecc.lower.assembly import gnu_source
+
+        return gnu_source(func, target).encode()
     from edgecc.lower.compile import object_bytes
 
-    return object_bytes(registry.find(kernel).build(spec, symbol, target), target)
+    return object_bytes(func, target)
 
 
 def cached(path: Path, make: Callable[[], bytes]) -> bytes:
@@ -178,6 +191,8 @@ def source_digest() -> str:
 
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(version("apache-tvm").encode())
-    for path in sorted([*(root / "kernels").rglob("*.py"), root / "lower" / "compile.py"]):
+    emitters = [root / "lower" / name for name in ("compile.py", "assembly.py")]
+    for path in sorted([*(root / "kernels").rglob("*.py"),
+                        *(root / "lower" / "portable").rglob("*.py"), *emitters]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
