@@ -78,8 +78,8 @@ def test_libraries_hold_the_model_and_nothing_else(argv, monkeypatch):
     files = link_models.link(model, HOST, Context(), config=config)
     shared = describe(files["lib/libtiny.so"])
     assert shared.defined_symbols == tuple(sorted(
-        f"tiny_{n}" for n in ("error", "init", "input", "input_info", "output", "output_info",
-                              "run", "set_profile", "step_name", "version")))
+        f"tiny_{n}" for n in ("error", "init_as", "input", "input_info", "output", "output_info",
+                              "run", "run_step", "set_profile", "step_name", "version")))
     assert set(shared.undefined_symbols) == {"memcpy"} and shared.needed == ()
     archive = files["lib/libtiny.a"]
     assert b"__truncsfhf2" not in archive and b".debug_" not in archive
