@@ -2,7 +2,7 @@
 
 import numpy as np
 import schedule_models as models
-from schedule_cases import IMAGE, SX, SY, ZX, ZY, finish, pair, single
+from schedule_cases import IMAGE, SX, ZX, ZY, finish, pair, single
 
 RANDOM = np.random.default_rng(11)
 BATCH = (2, 6, 5, 7)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgecc.lower.portable.helpers import definitions
+from edgecc.lower.portable.functions import definitions
 from edgecc.lower.portable.statements import Function
 
 __all__ = ["c_source"]
