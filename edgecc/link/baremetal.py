@@ -126,8 +126,9 @@ def _runner(parts: _Parts, script: str, name: str) -> bytes:
                **{n: runtime_text(f"baremetal/{n}") for n in ("baremetal.h", "semihost.h")}}
     start = START[machine(parts.target)]
     room = sum(port.view.size_bytes for port, _ in facts.inputs)
+    sources = {start: (), "console.c": (), "runner.c": (f"-DINPUT_ROOM={room}u",)}
     linked = {f"{n}.o": driver.compile(n, {n: runtime_text(f"baremetal/{n}"), **headers}, *flags)
-              for n, flags in ((start, ()), ("runner.c", (f"-DINPUT_ROOM={room}u",)))}
+              for n, flags in sources.items()}
     own = {"glue.c": glue(facts, parts.objects.weights, model=name, target=parts.target.name),
            f"{facts.prefix}.h": parts.texts[f"include/{facts.prefix}.h"], **headers}
     linked |= {"model.o": parts.model, "weights.o": parts.weights,

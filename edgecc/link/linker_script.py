@@ -62,6 +62,7 @@ ENTRY(edgecc_reset)
 edgecc_stack_start = {base_of(ram):#x};
 edgecc_stack_end = {stack_end:#x};
 edgecc_arena = {arena_at:#x};
+edgecc_arena_end = {arena_at + arena_bytes:#x};
 edgecc_ram_end = {base_of(ram) + ram.size_bytes:#x};
 MEMORY
 {{

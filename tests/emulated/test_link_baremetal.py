@@ -66,8 +66,8 @@ def test_the_end_of_its_input_ends_the_runner(tmp_path):
 
 @pytest.mark.parametrize("core, words", [
     ("cortex-m0plus", "runner: hard fault"),
-    ("cortex-m3", "past the end of the arena: byte 192 of TINY_ARENA_BYTES = 192, at instruction"),
-    ("cortex-m55", "past the end of the arena: byte 192 of TINY_ARENA_BYTES = 192, at instruction"),
+    ("cortex-m3", "past the end of the arena: byte 192 of 192, at instruction"),
+    ("cortex-m55", "past the end of the arena: byte 192 of 192, at instruction"),
     ("rv32imc", "store access fault: access past the end of the arena: byte 192 of"),
 ])
 def test_a_write_past_the_arena_is_a_fault_that_is_named(tmp_path, core, words):

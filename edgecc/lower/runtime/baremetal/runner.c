@@ -4,6 +4,7 @@
 
    Compiled with INPUT_ROOM: the bytes of all inputs together. */
 #include "baremetal.h"
+#include "runner_model.h"
 #include "semihost.h"
 
 #define HEADER_BYTES 12
@@ -16,72 +17,14 @@ void *memcpy(void *to, const void *from, size_t n);
 
 static const struct edgecc_model *const model = &edgecc_model;
 static unsigned char inputs[INPUT_ROOM + 1]; /* copies: a run may overwrite those in the arena */
-static intptr_t in, out, said;
+static intptr_t in, out;
 static uint32_t stack_used;
 static int has_run;
 
-static size_t length_of(const char *text) {
-  size_t n = 0;
-  while (text[n]) n++;
-  return n;
-}
-
-/* QEMU's own streams where it can: they end, and block, as those of any program. */
-static intptr_t open_stream(const char *name, uintptr_t how) {
-  const char *const names[] = {name, ":tt"};
-  size_t i;
-  for (i = 0; i < 2; i++) {
-    uintptr_t block[3];
-    intptr_t stream;
-    block[0] = (uintptr_t)names[i];
-    block[1] = how;
-    block[2] = length_of(names[i]);
-    stream = semihost(SYS_OPEN, block);
-    if (stream >= 0) return stream;
-    if (how == OPEN_APPEND) how = OPEN_WRITE;
-  }
-  return -1;
-}
-
-static void leave(int code) {
-  uintptr_t block[2];
-  block[0] = APPLICATION_EXIT;
-  block[1] = (uintptr_t)code;
-  for (;;) semihost(SYS_EXIT_EXTENDED, block);
-}
-
-/* 1 when all was moved, 0 when the other end is gone. */
-static int move(int operation, intptr_t stream, uintptr_t at, size_t n) {
-  while (n) {
-    uintptr_t block[3];
-    size_t left;
-    block[0] = (uintptr_t)stream;
-    block[1] = at;
-    block[2] = n;
-    left = (size_t)semihost(operation, block); /* bytes that were not moved */
-    if (left >= n) return 0;
-    at += n - left;
-    n = left;
-  }
-  return 1;
-}
-
-static int read_all(void *to, size_t n) { return move(SYS_READ, in, (uintptr_t)to, n); }
+static int read_all(void *to, size_t n) { return edgecc_move(SYS_READ, in, (uintptr_t)to, n); }
 
 static void write_all(const void *from, size_t n) {
-  if (!move(SYS_WRITE, out, (uintptr_t)from, n)) leave(EXIT_FRAME);
-}
-
-static void say(const char *text) {
-  move(SYS_WRITE, said, (uintptr_t)text, length_of(text));
-}
-
-static void say_number(uint32_t number, uint32_t base) {
-  char digits[12], *at = digits + 11;
-  *at = 0;
-  do *--at = "0123456789abcdef"[number % base];
-  while (number /= base);
-  say(at);
+  if (!edgecc_move(SYS_WRITE, out, (uintptr_t)from, n)) edgecc_leave(EXIT_FRAME);
 }
 
 static uint32_t get32(const unsigned char *at) {
@@ -98,7 +41,7 @@ static void answer(unsigned type, unsigned status, const void *payload, size_t n
   write_all(payload, n);
 }
 
-static void refuse(unsigned type, const char *why) { answer(type, 1, why, length_of(why)); }
+static void refuse(unsigned type, const char *why) { answer(type, 1, why, edgecc_length(why)); }
 
 static int skip(uint32_t n) {
   unsigned char unwanted[64];
@@ -200,7 +143,7 @@ static void serve(unsigned type, uint32_t value) {
     case RUN_UNTIMED: run(value); break;
     case GET_OUTPUT: get_output(value); break;
     case STATUS: status(); break;
-    case QUIT: answer(QUIT, 0, NULL, 0); leave(0); break;
+    case QUIT: answer(QUIT, 0, NULL, 0); edgecc_leave(0); break;
     case RUN: case PROFILE: refuse(type, "this runner has no clock: send RUN_UNTIMED"); break;
     case PIN: refuse(type, "there is one core and no operating system"); break;
     default: refuse(type, "unknown request type");
@@ -215,7 +158,7 @@ static int next_frame(void) {
   length = get32(header + 8);
   if (get32(header) != 0x31434345u) {
     refuse(header[4], "not a frame of runner protocol 1: wrong magic");
-    leave(EXIT_FRAME); /* where the next frame begins cannot be known */
+    edgecc_leave(EXIT_FRAME); /* where the next frame begins cannot be known */
   }
   if (header[5] || header[6] || header[7]) {
     refuse(header[4], "status and reserved must be 0 in a request");
@@ -247,17 +190,16 @@ static uint32_t crc32_of(const unsigned char *data, size_t n) {
 }
 
 static void fail(int code, const char *why) {
-  say("runner: ");
-  say(why);
-  say("\n");
-  leave(code);
+  edgecc_say("runner: ");
+  edgecc_say(why);
+  edgecc_say("\n");
+  edgecc_leave(code);
 }
 
 void edgecc_main(void) {
   int code;
-  said = open_stream("/dev/stderr", OPEN_APPEND);
-  in = open_stream("/dev/stdin", OPEN_READ);
-  out = open_stream("/dev/stdout", OPEN_APPEND);
+  in = edgecc_open("/dev/stdin", OPEN_READ);
+  out = edgecc_open("/dev/stdout", OPEN_APPEND);
   if (in < 0 || out < 0) fail(EXIT_FRAME, "semihosting gives no input or output");
   if (crc32_of(edgecc_weights, model->weights_bytes) != model->weights_crc32)
     fail(EXIT_WEIGHTS, "the weights in flash are damaged");
@@ -265,32 +207,5 @@ void edgecc_main(void) {
   if (code != 0) fail(EXIT_ARENA, model->error(code));
   while (next_frame()) {
   }
-  leave(0);
-}
-
-static void say_place(uintptr_t address) {
-  uintptr_t start = (uintptr_t)edgecc_arena, end = start + model->arena_bytes;
-  if (address >= end && address - end < 0x100000u) {
-    say(": access past the end of the arena: byte ");
-    say_number((uint32_t)(address - start), 10);
-    say(" of ");
-    say(model->arena_macro);
-    say(" = ");
-    say_number((uint32_t)model->arena_bytes, 10);
-  } else if ((uintptr_t)edgecc_stack_start - address < 0x100000u) {
-    say(": the stack overflowed");
-  } else {
-    say(" at address 0x");
-    say_number((uint32_t)address, 16);
-  }
-}
-
-void edgecc_fault(const char *what, const uintptr_t *address, uintptr_t at) {
-  say("runner: ");
-  say(what);
-  if (address != NULL) say_place(*address);
-  say(", at instruction 0x");
-  say_number((uint32_t)at, 16);
-  say("\n");
-  leave(EXIT_FAULT);
+  edgecc_leave(0);
 }
