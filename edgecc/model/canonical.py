@@ -20,7 +20,7 @@ from onnxscript.rewriter.rules import common as rules
 
 from edgecc.context import Context
 from edgecc.errors import UnsupportedModel
-from edgecc.model import chains, layer_norms, linear, norms, oracle, qdq, reading, shapes
+from edgecc.model import chains, dense, layer_norms, linear, norms, oracle, qdq, reading, shapes
 
 OPSET, IR_VERSION = 17, 8
 _FOLD_LIMIT = 1 << 26  # elements; weights are folded whatever their size
@@ -109,6 +109,7 @@ def _simplify(model: ir.Model) -> None:
         changed |= norms.to_global_pool(model)
         changed |= chains.unfold(model)
         changed |= linear.canonicalise(model)
+        changed |= dense.gather_rows(model)
         changed |= bool(common.IdentityEliminationPass()(model).modified)
         common.RemoveUnusedNodesPass()(model)
         if not changed:

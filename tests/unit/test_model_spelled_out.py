@@ -80,3 +80,29 @@ def test_many_become_pairs(op, count):
     assert not {"Sum", "Mean"} & {n.op_type for n in loaded.graph}
     feeds = models.feeds_for(proto)
     models.assert_close(models.run_ort(ir.to_proto(loaded), feeds), models.run_ort(proto, feeds))
+
+
+def biased(bias, order=("m", "b"), readers=1):
+    nodes = [node("MatMul", ["x", "w"], ["m"], name="product"),
+             node("Add", list(order), ["a"]), node("Relu", ["a"], ["y"])]
+    outputs = {"y": (2, 5, 4)}
+    if readers > 1:
+        nodes.append(node("Neg", ["m"], ["z"]))
+        outputs["z"] = (2, 5, 4)
+    return model(nodes, {"x": ROWS}, outputs, {"w": f(12, 4), "b": bias})
+
+
+@pytest.mark.parametrize("order", [("m", "b"), ("b", "m")])
+@pytest.mark.parametrize("shape", [(4,), (1, 1, 4)])
+def test_a_bias_behind_a_product_of_many_rows_becomes_its_own(order, shape):
+    proto = biased(f(*shape), order)
+    loaded = load(proto)
+    assert sorted(n.op_type for n in loaded.graph) == ["Gemm", "Relu", "Reshape", "Reshape"]
+    assert "product" in [n.name for n in loaded.graph]
+    feeds = models.feeds_for(proto)
+    models.assert_close(models.run_ort(ir.to_proto(loaded), feeds), models.run_ort(proto, feeds))
+
+
+def test_other_additions_stay_behind_a_product():
+    for proto in (biased(f(5, 1)), biased(f(1)), biased(f(4), readers=2), biased(f(2, 5, 4))):
+        assert "Add" in [n.op_type for n in load(proto).graph]
