@@ -4,7 +4,16 @@ transpositions: (spec, inputs, constants), with work for several threads."""
 import numpy as np
 from kernel_problems import float32, int8
 
-from edgecc.kernels.math_spec import ArgReduce, Broadcast, MatMul, Normalize, Reduce, Rowwise
+from edgecc.kernels.math_spec import (
+    ArgReduce,
+    Broadcast,
+    Choose,
+    Compare,
+    MatMul,
+    Normalize,
+    Reduce,
+    Rowwise,
+)
 from edgecc.kernels.runs import DTYPES as COPIED
 from edgecc.kernels.spec import Recentre, Transpose
 
@@ -29,6 +38,26 @@ def broadcast(seed=0):
                                 ((6, 70), (70, 1), (1, 0)), ((9, 33), (0, 1), (33, 1))):
                 spec = Broadcast(dtype, kind, shape, a, b)
                 yield spec, [values(rng, dtype, n) for n in spec.sizes], NUMBERS
+
+
+ROWS = ((9, 33), (33, 1), (0, 1))  # a shape, strides of a whole operand and of a row
+
+
+def compare(seed=0):
+    rng, (shape, whole, row) = np.random.default_rng(seed), ROWS
+    spec = Compare("float32", "less", shape, whole, row)
+    for _ in range(2):
+        yield spec, [rng.integers(-3, 4, n).astype(np.float32) for n in (9 * 33, 33)], {}
+        truths = [rng.random(n) < 0.5 for n in (9 * 33, 33)]
+        yield Compare("bool", "and", shape, whole, row), truths, {}
+
+
+def choose(seed=0):
+    rng, (shape, whole, row) = np.random.default_rng(seed), ROWS
+    for dtype in DTYPES:
+        for _ in range(2):
+            yield Choose(dtype, shape, whole, whole, row), [
+                rng.random(9 * 33) < 0.5, values(rng, dtype, 9 * 33), values(rng, dtype, 33)], {}
 
 
 def rowwise(seed=0):
