@@ -19,7 +19,7 @@ from edgecc.cli.console import Console
 from edgecc.errors import CheckFailed, ConfigError, EdgeccError
 
 COMMANDS = ("compile", "quantize", "bench", "run", "evaluate", "inspect", "size", "verify",
-            "export-torch", "matrix", "targets", "boards")
+            "package", "export-torch", "matrix", "targets", "boards")
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 EPILOG = """exit codes: 0 ok · 1 a row of matrix failed · 2 arguments · 3 unsupported model ·

@@ -28,7 +28,7 @@ from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Program
 from edgecc.targets.target import Target
 
-RUNNER_STACK_BYTES = 1024  # of the runner itself, below the model's
+RUNNER_STACK_BYTES = 2048  # of the runner itself, below the model's
 UNKNOWN_STACK_BYTES = 32768  # where the model's cannot be told
 START = {"arm": "start_arm.c", "riscv32": "start_riscv.c"}
 

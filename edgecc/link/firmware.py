@@ -27,8 +27,8 @@ def firmware(
     parts = {**objects, **_memory(driver)}
     wanted = [f"-Wl,-u,{root}" for root in sorted(roots)]
     argv = [*driver.argv, *driver.link_flags, "-O2", "-static", *_without_system(driver),
-            "-T", SCRIPT, "-Wl,--gc-sections", "-Wl,-z,max-page-size=64", *wanted,
-            *sorted(parts), *_libraries(driver), "-o", "made"]
+            "-T", SCRIPT, "-Wl,-e,edgecc_reset", "-Wl,--gc-sections", "-Wl,-z,max-page-size=64",
+            *wanted, *sorted(parts), *_libraries(driver), "-o", "made"]
     made = driver.make({**parts, SCRIPT: script.encode()}, argv)
     return keep_symbols(made, symbols) if symbols is not None and form_of(made) else made
 
@@ -51,10 +51,8 @@ def _libraries(driver: Driver) -> list[str]:
 def _memory(driver: Driver) -> dict[str, bytes]:
     if driver.kind == "zig" or (driver.kind == "gcc" and has_libc(driver)):
         return {}
-    # or the compiler would see memset in memset, and call it
-    plain = "-fno-builtin" if driver.kind == "clang" else "-fno-tree-loop-distribute-patterns"
     source = {"memory.c": runtime_text("baremetal/memory.c")}
-    return {"memory.o": driver.compile("memory.c", source, plain)}
+    return {"memory.o": driver.compile("memory.c", source)}
 
 
 def has_libc(driver: Driver) -> bool:

@@ -33,7 +33,8 @@ COMPILE = (*FREESTANDING[:-1], "-fPIC")
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")
 # lld takes --strip-debug for programs only
 DISCARD = "SECTIONS {{ /DISCARD/ : {{ *(.debug_*) *(.comment){more} }} }}\n"
-UNWINDING = " *(.ARM.exidx*) *(.ARM.extab*) *(.eh_frame*)"  # nobody unwinds on a bare chip
+# nobody unwinds on a bare chip, or asks whether its stack may be executed
+UNWINDING = " *(.ARM.exidx*) *(.ARM.extab*) *(.eh_frame*) *(.note.GNU-stack)"
 # what a libc's own headers say of it
 C_LIBRARY = "#include <features.h>\nedgecc __GLIBC__ __GLIBC_MINOR__\n"
 LIBC_FILES = ("lib*/libc.*", "lib*/*/libc.*", "usr/lib*/libc.*", "usr/lib*/*/libc.*")

@@ -34,6 +34,7 @@ class Facts:
     target: str = ""
     stack_bytes: int | None = None
     code_bytes: int | None = None  # code and constants, where they are counted
+    weights_align: int = WEIGHTS_ALIGN
 
     @property
     def build(self) -> int:

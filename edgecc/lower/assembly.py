@@ -41,5 +41,4 @@ def cleaned(text: str, symbol: str, thumb: bool) -> str:
                 lines.append(own if name == ".text" else line)
         elif kept and word and not word.startswith(DROPPED):
             lines.append(PREDICATE.sub(r"\1P0,", line))
-    note = f'\t.section\t.note.GNU-stack,"",{progbits}'
-    return "\n".join([*lines, note, ""])
+    return "\n".join([*lines, ""])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgecc.lower import c_quantize, c_text, parallel
-from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, WEIGHTS_ALIGN, Facts
+from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, Facts
 
 
 def header(facts: Facts) -> str:
@@ -78,7 +78,7 @@ def _sizes(facts: Facts) -> list[tuple[str, int]]:
     sizes = [
         ("ABI_MAJOR", ABI[0]), ("ABI_MINOR", ABI[1]),
         ("ARENA_BYTES", facts.arena_bytes), ("ARENA_ALIGN", facts.arena_align),
-        ("WEIGHTS_BYTES", facts.weights_bytes), ("WEIGHTS_ALIGN", WEIGHTS_ALIGN),
+        ("WEIGHTS_BYTES", facts.weights_bytes), ("WEIGHTS_ALIGN", facts.weights_align),
         ("INPUT_COUNT", len(facts.inputs)), ("OUTPUT_COUNT", len(facts.outputs)),
         ("STEP_COUNT", len(facts.steps)), *parallel.sizes(facts),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from edgecc.errors import CheckFailed
 from edgecc.lower import c_text, parallel
-from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, WEIGHTS_ALIGN, Facts, facts_of
+from edgecc.lower.api_facts import ABI, LONGEST_SHAPE, Facts, facts_of
 from edgecc.lower.c_header import header
 from edgecc.lower.c_text import prefix_of
 from edgecc.lower.objects import Argument, Call, Objects
@@ -258,7 +258,7 @@ const char *{p}_error(int code) {{
     case 2: return "arena too small: {upper}_ARENA_BYTES is {facts.arena_bytes}";
     case 3: return "arena misaligned: {upper}_ARENA_ALIGN is {facts.arena_align}";
     case 4: return "wrong weights: {upper}_WEIGHTS_BYTES is {facts.weights_bytes}";
-    case 5: return "weights misaligned: {upper}_WEIGHTS_ALIGN is {WEIGHTS_ALIGN}";
+    case 5: return "weights misaligned: {upper}_WEIGHTS_ALIGN is {facts.weights_align}";
 {parallel.error_cases(facts)}\
     case 10: return "another C ABI: this library has {ABI[0]}";
     case 11: return "header and library are of different compilations: this library is for "
