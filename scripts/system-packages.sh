@@ -6,14 +6,18 @@ export PATH="$PATH:/usr/sbin:/sbin"
 
 # program:package, where the program tells that the package is there
 wanted="qemu-aarch64:qemu-user sshd:openssh-server ssh-keygen:openssh-client gcc:gcc g++:g++
-clang:clang aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu git:git"
+clang:clang tcc:tcc make:make cmake:cmake aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu git:git
+qemu-system-arm:qemu-system-arm qemu-system-riscv32:qemu-system-misc
+arm-none-eabi-gcc:gcc-arm-none-eabi riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf"
 
 missing=""
 for pair in $wanted; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"
 done
-# The cross compiler only recommends its C library's headers.
+# The cross compilers only recommend their C libraries.
 case $missing in *aarch64-linux-gnu*) missing="$missing libc6-dev-arm64-cross" ;; esac
+case $missing in *arm-none-eabi*) missing="$missing picolibc-arm-none-eabi" ;; esac
+case $missing in *riscv64-unknown*) missing="$missing picolibc-riscv64-unknown-elf" ;; esac
 if [ -z "$missing" ]; then
     exit 0
 fi
