@@ -39,12 +39,16 @@ def stack_bytes(
     kernels = [frames(code, where, vector_bytes) for where, code in sorted(objects.code.items())]
     if run is None or pool is None or None in kernels:
         return None
-    # the run function calls nothing of its own file but a leaf; a kernel may call its neighbours;
-    # the pool comes between with a function, one of its own and a leaf
+    # a kernel may call its neighbours. Run function and its form of single steps do not call each
+    # other; on one thread either calls a kernel or a leaf. The pool comes between with a function,
+    # one of its own and a leaf, and a body of the run function's file
     kernel = max((sum(k) for k in kernels if k), default=0)
-    calls = sum(sorted(run)[-2:]) + sum(sorted(pool)[-3:])
+    own = sorted(run, reverse=True)[:2]
     support = 0
     if driver.bare:
         model = model_object(driver, facts, texts, objects, target)
         support = support_stack_bytes(driver, model, api(facts))
-    return calls + kernel + support + RED_ZONE_BYTES.get(target.architecture, 0)
+    below = kernel + support
+    calls = sum(own) + sum(sorted(pool)[-3:]) + below if facts.threads > 1 else (
+        own[0] + max(below, *own[1:]))
+    return calls + RED_ZONE_BYTES.get(target.architecture, 0)
