@@ -2,156 +2,22 @@
 
 Without padding the activations are read where they lie; otherwise each thread keeps the rows that
 the kernel covers in a ring in scratch, padded left and right, so the inner loop has no bounds to
-check. One segment is a run of contiguous activations: a whole kernel row of all channels, or one
-position's channels when the convolution is dilated or grouped.
+check.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_tile import (
-    HEADER_BYTES,
-    Columns,
-    Parameters,
-    Tile,
-    block_bytes,
-    header,
-    pack_blocks,
-)
+from edgecc.kernels.conv2d_plan import Plan
+from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile, block_bytes
 from edgecc.kernels.isa import avx2, base, dotprod, dsp, mve, neon, rvv, scalar, vnni
+from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
-from edgecc.kernels.ring import Ring, RingShape, padded
-from edgecc.kernels.spec import Conv2d
-
-FEW_TILES = 8  # fewer tiles of rows than this are no work for several threads
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything about a convolution that packing, cost and code must agree on."""
-
-    spec: Conv2d
-    isa: base.Isa
-    mr: int
-    nr: int
-
-    @property
-    def flat(self) -> bool:
-        """A matrix product of all positions by the channels: 1x1, no stride, no padding."""
-        s = self.spec
-        return (self.direct and (s.kh, s.kw, s.strides) == (1, 1, (1, 1)) and s.groups == 1)
-
-    @property
-    def direct(self) -> bool:
-        return (self.isa.reads_input and not any(self.spec.pads)
-                and self.segment % self.isa.group == 0)
-
-    @property
-    def joined(self) -> bool:
-        """All positions of a kernel row are one segment."""
-        return self.spec.groups == 1 and self.spec.dilations[1] == 1
-
-    @property
-    def segment(self) -> int:
-        channels = self.spec.c // self.spec.groups
-        return channels * self.spec.kw if self.joined else channels
-
-    @property
-    def segments_per_row(self) -> int:
-        return 1 if self.joined else self.spec.kw
-
-    @property
-    def depth(self) -> int:
-        per_row = self.segments_per_row * padded(self.segment, self.isa.group)
-        return self.spec.kh * per_row
-
-    @property
-    def columns(self) -> Columns:
-        return Columns(self.spec.k // self.spec.groups, self.nr, self.isa.lanes)
-
-    @property
-    def group_bytes(self) -> int:
-        """Packed bytes of one group of output channels."""
-        blocks = self.columns.blocks()
-        return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in blocks)
-
-    @property
-    def ring(self) -> RingShape:
-        """The slack is what a padded last segment may read past the last row."""
-        return RingShape(self.spec, slack=self.isa.group)
-
-    @property
-    def row_length(self) -> int:
-        """Output positions that one parallel iteration's tiles run over."""
-        return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
-
-    @property
-    def row_tiles(self) -> int:
-        """Tiles that cover the positions of one parallel iteration's row, or of all rows."""
-        return -(-self.row_length // self.mr)
-
-    @property
-    def by_columns(self) -> bool:
-        """Whether the parallel loop is the one over blocks of columns, for want of rows."""
-        return (self.flat and self.row_tiles < FEW_TILES
-                and len(self.columns.blocks()) > self.row_tiles)
-
-    @property
-    def extent(self) -> int:
-        if self.by_columns:
-            return len(self.columns.blocks())
-        return self.row_tiles if self.flat else self.spec.n * self.spec.oh
-
-
-def scratch_bytes(plan: Plan) -> int:
-    if plan.direct:
-        return 0
-    return plan.ring.elements * np.dtype(plan.isa.activation_dtype).itemsize
-
-
-def cost(plan: Plan) -> float:
-    """Estimated instructions: multiplies, loads, loop and requantization of every tile."""
-    isa, spec = plan.isa, plan.spec
-    rows = plan.row_length * (1 if plan.flat else spec.n * spec.oh)
-    steps = plan.depth / isa.chunk(isa.piece)
-    tails = plan.row_length // plan.mr + (plan.row_length % plan.mr > 0)
-    tiles = tails * (1 if plan.flat else spec.n * spec.oh)
-    total = 0.0
-    for _, width, _ in plan.columns.blocks():
-        vectors = width / (isa.columns or isa.lanes)
-        spill = 1.0 if plan.mr * vectors + plan.mr + 2 <= isa.registers else 2.0
-        per_tile = steps * vectors * 0.6 + plan.mr * vectors + 12
-        loads = steps * isa.chunk(isa.piece) / isa.piece
-        per_row = steps * vectors * isa.multiply_cost + loads + width / isa.lanes * 5.5 + 4
-        total += spill * (tiles * per_tile + rows * per_row)
-    copied = 0 if plan.direct else rows * spec.strides[0] * spec.strides[1] * spec.c / 8
-    penalty = 1.0 if isa.fast else 3.0
-    return spec.groups * total * penalty + copied
-
-
-def pack(plan: Plan, constants: Mapping[str, Any]) -> np.ndarray:
-    spec = plan.spec
-    parts = [header(constants, spec.clamp, spec.residual, plan.isa)]
-    weights = np.asarray(constants["weights"]).reshape(spec.k, spec.kh * plan.segments_per_row, -1)
-    per_group = spec.k // spec.groups
-    for first in range(0, spec.k, per_group):
-        chosen = weights[first : first + per_group]
-        parts.append(pack_blocks(plan.isa, plan.columns, chosen, constants, first))
-    return np.concatenate(parts)
-
-
-def accepts(plan: Plan) -> str | None:
-    if plan.spec.groups == plan.spec.c == plan.spec.k and plan.spec.groups > 1:
-        return "depthwise convolutions have their own kernels"
-    if plan.isa.narrow_weights and plan.spec.wide_weights:
-        return "a weight of -128 could overflow the int16 sum of two products"
-    return None
+from edgecc.kernels.ring import Ring, padded
 
 
 def build(plan: Plan, symbol: str) -> Any:
@@ -360,22 +226,7 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
 
 
 def record(isa: base.Isa, mr: int, nr: int) -> KernelRecord:
-    def plan(spec: Conv2d) -> Plan:
-        return Plan(spec, isa, mr, nr)
-
-    return KernelRecord(
-        name=f"int8_conv2d_{mr}x{nr}__{isa.name}",
-        op="conv2d",
-        dtype="int8",
-        requires=isa.requires,
-        accepts=lambda spec: accepts(plan(spec)),
-        cost=lambda spec: cost(plan(spec)),
-        extent=lambda spec: plan(spec).extent,
-        pack=lambda spec, constants: pack(plan(spec), constants),
-        build=lambda spec, symbol, target: build(plan(spec), symbol),
-        scratch_bytes=lambda spec: scratch_bytes(plan(spec)),
-        fast=isa.fast,
-    )
+    return planned(f"conv2d_{mr}x{nr}", "conv2d", isa, lambda spec: Plan(spec, isa, mr, nr), build)
 
 
 KERNELS = tuple(record(isa, mr, nr) for isa, tiles in TILES for mr, nr in tiles)

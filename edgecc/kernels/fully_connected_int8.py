@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from edgecc.kernels import conv2d_int8
-from edgecc.kernels.conv2d_int8 import Plan
+from edgecc.kernels.conv2d_plan import Plan
 from edgecc.kernels.isa.base import Isa
+from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Conv2d, FullyConnected
 
@@ -15,22 +16,8 @@ def as_conv2d(spec: FullyConnected) -> Conv2d:
 
 
 def record(isa: Isa, mr: int, nr: int) -> KernelRecord:
-    def plan(spec: FullyConnected) -> Plan:
-        return Plan(as_conv2d(spec), isa, mr, nr)
-
-    return KernelRecord(
-        name=f"int8_fully_connected_{mr}x{nr}__{isa.name}",
-        op="fully_connected",
-        dtype="int8",
-        requires=isa.requires,
-        accepts=lambda spec: conv2d_int8.accepts(plan(spec)),
-        cost=lambda spec: conv2d_int8.cost(plan(spec)),
-        extent=lambda spec: plan(spec).extent,
-        pack=lambda spec, constants: conv2d_int8.pack(plan(spec), constants),
-        build=lambda spec, symbol, target: conv2d_int8.build(plan(spec), symbol),
-        scratch_bytes=lambda spec: conv2d_int8.scratch_bytes(plan(spec)),
-        fast=isa.fast,
-    )
+    return planned(f"fully_connected_{mr}x{nr}", "fully_connected", isa,
+                   lambda spec: Plan(as_conv2d(spec), isa, mr, nr), conv2d_int8.build)
 
 
 KERNELS = tuple(record(isa, mr, nr) for isa, tiles in conv2d_int8.TILES for mr, nr in tiles)

@@ -1,0 +1,139 @@
+"""Everything about an int8 convolution that packing, cost and code must agree on.
+
+One segment is a run of contiguous activations: a whole kernel row of all channels, or one
+position's channels when the convolution is dilated or grouped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels.int8_tile import Columns, block_bytes, header, pack_blocks
+from edgecc.kernels.isa import base
+from edgecc.kernels.ring import RingShape, padded
+from edgecc.kernels.spec import Conv2d
+
+FEW_TILES = 8  # fewer tiles of rows than this are no work for several threads
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A convolution in tiles of `mr` positions by `nr` output channels."""
+
+    spec: Conv2d
+    isa: base.Isa
+    mr: int
+    nr: int
+
+    @property
+    def flat(self) -> bool:
+        """A matrix product of all positions by the channels: 1x1, no stride, no padding."""
+        s = self.spec
+        return (self.direct and (s.kh, s.kw, s.strides) == (1, 1, (1, 1)) and s.groups == 1)
+
+    @property
+    def direct(self) -> bool:
+        return (self.isa.reads_input and not any(self.spec.pads)
+                and self.segment % self.isa.group == 0)
+
+    @property
+    def joined(self) -> bool:
+        """All positions of a kernel row are one segment."""
+        return self.spec.groups == 1 and self.spec.dilations[1] == 1
+
+    @property
+    def segment(self) -> int:
+        channels = self.spec.c // self.spec.groups
+        return channels * self.spec.kw if self.joined else channels
+
+    @property
+    def segments_per_row(self) -> int:
+        return 1 if self.joined else self.spec.kw
+
+    @property
+    def depth(self) -> int:
+        per_row = self.segments_per_row * padded(self.segment, self.isa.group)
+        return self.spec.kh * per_row
+
+    @property
+    def columns(self) -> Columns:
+        return Columns(self.spec.k // self.spec.groups, self.nr, self.isa.lanes)
+
+    @property
+    def group_bytes(self) -> int:
+        """Packed bytes of one group of output channels."""
+        blocks = self.columns.blocks()
+        return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in blocks)
+
+    @property
+    def ring(self) -> RingShape:
+        """The slack is what a padded last segment may read past the last row."""
+        return RingShape(self.spec, slack=self.isa.group)
+
+    @property
+    def row_length(self) -> int:
+        """Output positions that one parallel iteration's tiles run over."""
+        return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
+
+    @property
+    def row_tiles(self) -> int:
+        """Tiles that cover the positions of one parallel iteration's row, or of all rows."""
+        return -(-self.row_length // self.mr)
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether the parallel loop is the one over blocks of columns, for want of rows."""
+        return (self.flat and self.row_tiles < FEW_TILES
+                and len(self.columns.blocks()) > self.row_tiles)
+
+    @property
+    def extent(self) -> int:
+        if self.by_columns:
+            return len(self.columns.blocks())
+        return self.row_tiles if self.flat else self.spec.n * self.spec.oh
+
+    def scratch_bytes(self) -> int:
+        if self.direct:
+            return 0
+        return self.ring.elements * np.dtype(self.isa.activation_dtype).itemsize
+
+    def cost(self) -> float:
+        """Estimated instructions: multiplies, loads, loop and requantization of every tile."""
+        isa, spec = self.isa, self.spec
+        rows = self.row_length * (1 if self.flat else spec.n * spec.oh)
+        steps = self.depth / isa.chunk(isa.piece)
+        tails = self.row_length // self.mr + (self.row_length % self.mr > 0)
+        tiles = tails * (1 if self.flat else spec.n * spec.oh)
+        total = 0.0
+        for _, width, _ in self.columns.blocks():
+            vectors = width / (isa.columns or isa.lanes)
+            spill = 1.0 if self.mr * vectors + self.mr + 2 <= isa.registers else 2.0
+            per_tile = steps * vectors * 0.6 + self.mr * vectors + 12
+            loads = steps * isa.chunk(isa.piece) / isa.piece
+            per_row = steps * vectors * isa.multiply_cost + loads + width / isa.lanes * 5.5 + 4
+            total += spill * (tiles * per_tile + rows * per_row)
+        copied = 0 if self.direct else rows * spec.strides[0] * spec.strides[1] * spec.c / 8
+        penalty = 1.0 if isa.fast else 3.0
+        return spec.groups * total * penalty + copied
+
+    def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
+        spec = self.spec
+        parts = [header(constants, spec.clamp, spec.residual, self.isa)]
+        segments = spec.kh * self.segments_per_row
+        weights = np.asarray(constants["weights"]).reshape(spec.k, segments, -1)
+        per_group = spec.k // spec.groups
+        for first in range(0, spec.k, per_group):
+            chosen = weights[first : first + per_group]
+            parts.append(pack_blocks(self.isa, self.columns, chosen, constants, first))
+        return np.concatenate(parts)
+
+    def accepts(self) -> str | None:
+        if self.spec.groups == self.spec.c == self.spec.k and self.spec.groups > 1:
+            return "depthwise convolutions have their own kernels"
+        if self.isa.narrow_weights and self.spec.wide_weights:
+            return "a weight of -128 could overflow the int16 sum of two products"
+        return None
