@@ -1,4 +1,4 @@
-"""`edgecc matrix`: models x targets x quantizations, compiled, run and compared in one table.
+"""`edgecc matrix`: models x quantizations x targets x forms, compiled, run and compared.
 
 Columns: golden vectors on the board against the numpy references; the board's outputs for more
 inputs against ONNX Runtime, and their digest (equal digests: the same bytes on both targets).
@@ -17,10 +17,12 @@ from edgecc.errors import ConfigError, EdgeccError
 
 RANDOM_SAMPLES = 16
 Vector = tuple[dict[str, Any], dict[str, Any]]
-HEAD = ("model", "quantized", "target", "golden", "ONNX Runtime", "digest", "instructions",
-        "p50 us", "arena B", "activations", "scratch", "flash B", "calibration")
+KEYS = ("model", "quantization", "target", "form")
+HEAD = ("model", "quantized", "target", "form", "golden", "ONNX Runtime", "digest",
+        "instructions", "p50 us", "arena B", "activations", "scratch", "RAM B", "flash B",
+        "calibration")
 FIGURES = ("instructions", "p50_us", "arena_bytes", "activation_bytes", "scratch_bytes",
-           "flash_bytes")
+           "ram_bytes", "flash_bytes")
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
@@ -29,6 +31,8 @@ def add(commands: Any) -> argparse.ArgumentParser:
     command.add_argument("models", nargs="+", metavar="MODEL")
     command.add_argument("--targets", default="host", help="names, with commas (default host)")
     command.add_argument("--quantize", default="int8,none", help="default int8,none")
+    command.add_argument("--form", default="library", help="what the kernels are made of, with "
+                         "commas: library (default), portable (C99) and, on bare chips, assembly")
     command.add_argument("--calibrate-dir", type=Path, metavar="DIR", help="holds <model>.npz or "
                          "a folder <model>; models without either get seeded random samples")
     command.add_argument("--count", type=int, default=10, help="timed runs (default 10)")
@@ -43,58 +47,83 @@ def add(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace, console: Console) -> int:
     if args.calibrate_dir is not None and not args.calibrate_dir.is_dir():
         raise ConfigError("no such folder", where=str(args.calibrate_dir))
-    rows = []
+    found = []
     for model in args.models:
         for quantization in args.quantize.split(","):
             for target in args.targets.split(","):
                 console.working(f"{Path(model).stem} {quantization} {target}")
-                rows.append(row(model, quantization, target, args, console))
+                found += rows(model, quantization, target, args, console)
     console.close()
-    console.table(HEAD, [cells(found) for found in rows])
-    for found in rows:
-        if found["error"]:
-            console.line(f"{found['model']} {found['quantization']} {found['target']}: "
-                         f"{found['error']}")
-    split = differing(rows)
+    console.table(HEAD, [cells(row) for row in found])
+    for row in found:
+        if why := row["error"] or row["absent"]:
+            console.line(f"{' '.join(row[key] for key in KEYS)}: {why}")
+    split = differing(found)
     for name in split:
-        console.line(f"{name} int8: targets give different bytes")
-    console.value({"rows": rows, "differing": split})
-    return 0 if all(passed(found) for found in rows) and not split else 1
+        console.line(f"{name} int8: not the same bytes everywhere")
+    console.value({"rows": found, "differing": split})
+    return 0 if all(passed(row) for row in found) and not split else 1
 
 
 def differing(rows: list[dict[str, Any]]) -> list[str]:
-    """INT8 models whose outputs are not the same bytes on all targets."""
+    """INT8 models whose outputs are not the same bytes on all targets and in all forms."""
     digests: dict[str, set[str]] = {}
     for found in rows:
-        if found["quantization"] == "int8" and not found["error"]:
+        if found["quantization"] == "int8" and not found["error"] and not found["absent"]:
             digests.setdefault(found["model"], set()).add(found["outputs_sha256"])
     return sorted(name for name, several in digests.items() if len(several) > 1)
 
 
 def passed(found: dict[str, Any]) -> bool:
+    """Whether a line is right: a form that a target has not is no failure."""
+    if found["absent"]:
+        return True
     return found["error"] is None and found["golden"] == "pass" and found["agrees"]
 
 
-def row(model: str, quantization: str, target: str, args: argparse.Namespace,
-        console: Console) -> dict[str, Any]:
-    """One line of the table; an error of edgecc becomes its text, and the table goes on."""
+def rows(model: str, quantization: str, target: str, args: argparse.Namespace,
+         console: Console) -> list[dict[str, Any]]:
+    """A line of the table for every form; an error becomes its text, and the table goes on."""
     found = {"model": Path(model).stem, "quantization": quantization, "target": target,
-             "error": None, "agrees": False, "golden": None}
+             "error": None, "absent": None, "agrees": False, "golden": None}
+    quiet, forms = arguments.context(args, Console(as_json=True)), args.form.split(",")
     try:
         config = arguments.config(args, target=target, quantization=quantization)
-        return found | measured(model, config, args, console)
+        bundle, kind = compiled(model, config, args, quiet)
     except EdgeccError as error:
-        return found | {"error": f"{type(error).__name__}: {error}"}
+        return [{**found, "form": form, "error": said(error)} for form in forms]
+    return [row({**found, "form": form, "calibration": kind}, bundle, args, quiet)
+            for form in forms]
 
 
-def measured(model: str, config: Any, args: argparse.Namespace,
-             console: Console) -> dict[str, Any]:
+def said(error: EdgeccError) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def compiled(model: str, config: Any, args: argparse.Namespace, quiet: Any) -> tuple[Any, str]:
+    """The bundle, and where its calibration data come from."""
     from edgecc import pipeline
-    from edgecc.bundle import oracle
 
-    quiet = arguments.context(args, Console(as_json=True))
     calibration, kind = calibrated(model, config, args)
-    bundle = pipeline.compile(model, config=config, calibration=calibration, context=quiet)
+    return pipeline.compile(model, config=config, calibration=calibration, context=quiet), kind
+
+
+def row(found: dict[str, Any], bundle: Any, args: argparse.Namespace,
+        quiet: Any) -> dict[str, Any]:
+    from edgecc.bundle.forms import in_form, lacking
+
+    if lack := lacking(found["form"], bundle.manifest):
+        return found | {"absent": lack}
+    try:
+        return found | measured(in_form(bundle, found["form"], context=quiet), args, quiet)
+    except EdgeccError as error:
+        return found | {"error": said(error)}
+
+
+def measured(bundle: Any, args: argparse.Namespace, quiet: Any) -> dict[str, Any]:
+    from edgecc.bundle import oracle
+    from edgecc.report.size import size_of
+
     board = arguments.board(args, bundle.manifest)
     report = bundle.bench(board, count=args.count, warmup=1, context=quiet).to_json()
     answers = answered(bundle, board, args)
@@ -105,9 +134,10 @@ def measured(model: str, config: Any, args: argparse.Namespace,
         "p50_us": report["p50_us"], "timing": report["timing"], "board": board.name,
         "onnxruntime": "; ".join(agreement.text for agreement in agreements),
         "agrees": all(agreement.holds for agreement in agreements),
-        "outputs_sha256": digest(answers), "inputs": len(answers), "calibration": kind,
+        "outputs_sha256": digest(answers), "inputs": len(answers),
         "arena_bytes": manifest["arena_bytes"], "flash_bytes": manifest["flash_bytes"],
         "arena_lower_bound_bytes": manifest["arena_lower_bound_bytes"],
+        "ram_bytes": size_of(bundle.files, manifest)["ram_bytes"],
         "activation_bytes": manifest["memory"]["activation_bytes"],
         "scratch_bytes": manifest["memory"]["scratch_bytes"],
     }
@@ -160,9 +190,10 @@ def digest(answers: list[Vector]) -> str:
 
 
 def cells(found: dict[str, Any]) -> tuple[Any, ...]:
-    first = (found["model"], found["quantization"], found["target"])
-    if found["error"]:
-        return (*first, found["error"].split(":")[0], *["-"] * (len(HEAD) - 4))
+    first = tuple(found[key] for key in KEYS)
+    if found["error"] or found["absent"]:
+        why = (found["error"] or "absent").split(":")[0]
+        return (*first, why, *["-"] * (len(HEAD) - len(KEYS) - 1))
     return (*first, found["golden"], found["onnxruntime"], found["outputs_sha256"][:8],
             *[figure(found[name]) for name in FIGURES], found["calibration"])
 

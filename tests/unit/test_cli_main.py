@@ -257,13 +257,13 @@ def test_matrix_goes_on_after_an_error(capsys):
     assert cli("matrix", "none.onnx", "--targets", "host", "--quantize", "none,int3") == 1
     lines = capsys.readouterr().out.splitlines()
     assert "UnsupportedModel" in lines[1] and "ConfigError" in lines[2]
-    assert lines[3].startswith("none none host: UnsupportedModel: none.onnx: no such file")
+    assert lines[3].startswith("none none host library: UnsupportedModel: none.onnx: no such file")
 
 
 def test_the_matrix_sees_targets_that_differ():
     def row(target, digest, **changes):
         return {"model": "m", "quantization": "int8", "target": target, "error": None,
-                "outputs_sha256": digest, **changes}
+                "absent": None, "outputs_sha256": digest, **changes}
 
     assert matrix.differing([row("a", "1"), row("b", "1")]) == []
     assert matrix.differing([row("a", "1"), row("b", "2")]) == ["m"]

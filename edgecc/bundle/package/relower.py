@@ -12,6 +12,8 @@ from edgecc.context import Context
 from edgecc.data.preprocessing import Preprocessing
 from edgecc.errors import CheckFailed
 from edgecc.lower.objects import Objects
+from edgecc.memory.plan import MemoryPlan
+from edgecc.schedule.program import Program
 from edgecc.targets import Target, get_target
 
 WORD_BYTES = 4
@@ -21,10 +23,12 @@ PORTABLE_KEEPS = frozenset({"soft-float"})  # a core without FPU wants its integ
 @dataclass(frozen=True)
 class Source:
     """`texts` are header and run function by path, `objects` the kernels as text and the
-    weights that they read."""
+    weights that they read, both of `program` and `plan`."""
 
     texts: Mapping[str, str]
     objects: Objects
+    program: Program
+    plan: MemoryPlan
 
 
 def portable_target(target: Target) -> Target:
@@ -55,7 +59,7 @@ def relowered(bundle: Any, form: str, context: Context) -> Source:
                      version=manifest["model"]["sha256"][:12], target=target.name)
     if form == "c":  # no kernel in C loads more than a word, and C99 cannot ask for more
         facts = replace(facts, weights_align=WORD_BYTES)
-    return Source(texts_of(facts), objects)
+    return Source(texts_of(facts), objects, program, plan)
 
 
 def config_of(manifest: Mapping[str, Any]) -> CompileConfig:
