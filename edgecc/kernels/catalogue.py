@@ -6,9 +6,11 @@ from edgecc.kernels import (
     compare,
     conv2d_float,
     conv2d_int8,
+    conv2d_mve,
     copy,
     depthwise_float,
     depthwise_int8,
+    depthwise_mve,
     fixed,
     fully_connected_float,
     fully_connected_int8,
@@ -29,5 +31,5 @@ from edgecc.kernels import (
 MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
            fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy,
            take, interpolate, fixed, broadcast, compare, reduce, normalize,
-           matmul, recentre)
+           matmul, recentre, conv2d_mve, depthwise_mve)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -217,7 +217,7 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (rvv.Rvv256Half(), ((14, 16), (8, 16))),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
     (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
-    (mve.Mve(), ((2, 4), (1, 4))),
+    (mve.Mve(), ((1, 4),)),
     (dsp.Dsp(), ((2, 2), (1, 4))),
     (scalar.Scalar(), ((4, 4), (2, 2), (1, 4))),
     (scalar.SoftScalar(), ((2, 2), (1, 4))),

@@ -44,6 +44,12 @@ class KernelBuilder:
             data = tirx.handle_add_byte_offset(data, offset_bytes)
         return T.decl_buffer((UNBOUNDED,), dtype, data=data)
 
+    def area(self, dtype: str, offset_bytes: int) -> Any:
+        """The scratch from `offset_bytes` on, as elements of `dtype`: a part of its own, read and
+        written through this buffer only."""
+        data = tirx.handle_add_byte_offset(self.scratch.data, offset_bytes)
+        return T.decl_buffer((UNBOUNDED,), dtype, data=data)
+
 
 def _pointer(name: str, dtype: str) -> Any:
     return T.arg(name, Var(name, PointerType(PrimType(dtype))))

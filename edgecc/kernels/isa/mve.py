@@ -46,6 +46,7 @@ class Mve(MveEnd):
     piece: ClassVar[int] = 16
     acc_lanes: ClassVar[int] = 1
     columns: ClassVar[int] = 1
+    multiply_cost: ClassVar[float] = 3.0  # with its load, and what is spilled
     registers: ClassVar[int] = 12
 
     def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
