@@ -257,7 +257,8 @@ def record(isa: FloatIsa) -> KernelRecord:
         pack=lambda spec, constants: Plan(spec, isa).pack(constants),
         build=lambda spec, symbol, target: build(Plan(spec, isa), symbol),
         scratch_bytes=lambda spec: 4 * Plan(spec, isa).scratch,
-        fast=isa.name != "generic",
+        fast=isa.lanes > 1 and isa.name != "generic",
+        wants=isa.wants,
     )
 
 

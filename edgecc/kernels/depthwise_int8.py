@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgecc.kernels.depthwise_plan import BLOCK, Plan, Quad, quads
+from edgecc.kernels.depthwise_plan import Plan, Quad, block_of, quads
 from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile
 from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni
 from edgecc.kernels.planned import planned
@@ -162,15 +162,15 @@ ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (
     (vnni.Vnni(), (2,)),
     (avx2.Avx2(), (2,)),
     (mve.MveEnd(), (1, 2)),
-    (scalar.Scalar(), (1,)),
-    (scalar.SoftScalar(), (1,)),
+    (scalar.Scalar(), (4, 2)),
+    (scalar.SoftScalar(), (2, 1)),
     (base.Isa(), (1,)),
 )
 
 
 def record(isa: base.Isa, mr: int) -> KernelRecord:
-    return planned(f"depthwise_{mr}x{BLOCK}", "conv2d", isa, lambda spec: Plan(spec, isa, mr),
-                   build)
+    return planned(f"depthwise_{mr}x{block_of(isa)}", "conv2d", isa,
+                   lambda spec: Plan(spec, isa, mr), build)
 
 
 KERNELS = tuple(record(isa, mr) for isa, rows in ISAS for mr in rows)

@@ -20,6 +20,11 @@ Quad = tuple[tuple[int, int] | None, ...]  # four taps as (ky, column), None whe
 BLOCK = 16  # channels at a time
 
 
+def block_of(isa: base.Isa) -> int:
+    """Channels at a time: one where each needs a register of its own, for more rows in a tile."""
+    return max(BLOCK, isa.lanes) if isa.lanes > 1 else 1
+
+
 @dataclass(frozen=True)
 class Plan:
     """A depthwise convolution in tiles of `mr` neighbouring outputs."""
@@ -31,7 +36,7 @@ class Plan:
     @property
     def blocks(self) -> list[tuple[int, int]]:
         """(first channel, width, channels in use) of every block."""
-        c, step = self.spec.c, max(BLOCK, self.isa.lanes)
+        c, step = self.spec.c, block_of(self.isa)
         found = [(i, step) for i in range(0, c - c % step, step)]
         at = len(found) * step
         while at < c:
@@ -113,7 +118,8 @@ class Plan:
         rows = spec.n * spec.oh
         tiles = rows * -(-spec.ow // self.mr)
         outputs = rows * spec.ow
-        blocks = sum(width for _, width in self.blocks) / BLOCK
+        block = block_of(self.isa)
+        blocks = sum(width for _, width in self.blocks) / block
         per_tile: float
         per_output: float
         if isinstance(isa, dotprod.DotProd):
@@ -122,8 +128,8 @@ class Plan:
             per_output = 4 * len(quads(spec, 0)) + 22
         else:
             per_tile = spec.kh * spec.kw * 8 + 12
-            per_output = spec.kh * spec.kw * BLOCK / isa.lanes * 3 + 30
-        spill = 2.0 if self.mr * BLOCK / isa.lanes + 8 > isa.registers else 1.0
+            per_output = spec.kh * spec.kw * block / isa.lanes * 3 + 30
+        spill = 2.0 if self.mr * block / isa.lanes + 8 > isa.registers else 1.0
         copied = rows * spec.w * spec.c / 8
         return blocks * (tiles * per_tile * spill + outputs * per_output) + copied
 

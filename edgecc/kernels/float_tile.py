@@ -18,7 +18,7 @@ HEADER_BYTES = 16  # lo, hi, two words of nothing
 class FloatIsa:
     """Lanes of a float32 vector; the most vectors of output channels in a tile, and the most
     accumulators (rows times vectors). `by_lane`: multiply by one lane of a vector of activations
-    rather than by a value loaded into all lanes."""
+    rather than by a value loaded into all lanes. `wants`: see KernelRecord."""
 
     name: str
     requires: frozenset[str]
@@ -26,10 +26,12 @@ class FloatIsa:
     columns: int
     accumulators: int
     by_lane: bool = False
+    wants: frozenset[str] = frozenset({"vectors"})
 
 
 ISAS = (
     FloatIsa("generic", frozenset(), 4, 2, 8),
+    FloatIsa("scalar", frozenset(), 1, 4, 16, wants=frozenset()),
     FloatIsa("neon", frozenset({"neon"}), 4, 4, 16, by_lane=True),
     FloatIsa("rvv256", frozenset({"rvv256"}), 8, 4, 24),
     FloatIsa("avx2", frozenset({"avx2", "fma"}), 8, 2, 12),

@@ -45,4 +45,5 @@ def planned(
         build=lambda spec, symbol, target: build(plan(spec), symbol),
         scratch_bytes=lambda spec: plan(spec).scratch_bytes(),
         fast=isa.fast,
+        wants=isa.wants,
     )

@@ -14,12 +14,15 @@ import numpy as np
 from edgecc.errors import UnsupportedModel
 from edgecc.kernels.spec import Spec
 
+WITH_VECTORS = frozenset({"neon", "armv7-neon", "avx2", "avx512bw", "rvv256", "mve"})
+
 
 @dataclass(frozen=True)
 class KernelRecord:
     """A way to compute one operator.
 
     `name` is `<dtype>_<op>_<tile>__<isa>`. `requires` are ISA features (as targets spell them).
+    `wants` are `strengths` without which it is right but slow: it is then the last choice.
     `accepts(spec)` is None, or the reason why not. `cost(spec)` estimates instructions: selection
     takes the cheapest accepting kernel. `extent(spec)` is the outermost parallel loop's trip
     count: begin and end run over it. `pack(spec, constants)` gives the bytes read through the
@@ -39,6 +42,7 @@ class KernelRecord:
     build: Callable[[Any, str, Any], Any]
     scratch_bytes: Callable[[Any], int] = lambda spec: 0
     fast: bool = False
+    wants: frozenset[str] = frozenset()
 
 
 def all_kernels() -> tuple[KernelRecord, ...]:
@@ -53,11 +57,20 @@ def find(name: str) -> KernelRecord:
 
 
 def candidates(spec: Spec, features: Iterable[str]) -> list[KernelRecord]:
-    """Kernels for `spec` that the features allow and that accept it, cheapest first."""
+    """Kernels for `spec` that the features allow and that accept it: those that suit the core
+    first, cheapest first."""
     have = frozenset(features)
+    strong = strengths(have)
     fitting = [k for k in all_kernels() if (k.op, k.dtype) == (spec.op, spec.dtype)
                and k.requires <= have and k.accepts(spec) is None]
-    return sorted(fitting, key=lambda k: (k.cost(spec), k.name))
+    return sorted(fitting, key=lambda k: (not k.wants <= strong, k.cost(spec), k.name))
+
+
+def strengths(features: frozenset[str]) -> frozenset[str]:
+    """What a core is good at: `vectors` (LLVM takes them apart where there are none) and `fpu`
+    (without one every float operation is a call)."""
+    vectors = {"vectors"} if features & WITH_VECTORS else set()
+    return frozenset(vectors | (set() if "soft-float" in features else {"fpu"}))
 
 
 def select(spec: Spec, features: Iterable[str], where: str) -> tuple[KernelRecord, str | None]:

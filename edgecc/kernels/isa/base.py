@@ -22,6 +22,7 @@ class Isa:
 
     name: ClassVar[str] = "generic"
     requires: ClassVar[frozenset[str]] = frozenset()
+    wants: ClassVar[frozenset[str]] = frozenset({"vectors", "fpu"})  # registry.strengths
     group: ClassVar[int] = 1
     lanes: ClassVar[int] = 4
     acc_lanes: ClassVar[int] = 0  # int32 in an accumulator while summing; 0: as many as lanes

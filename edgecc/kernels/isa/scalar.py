@@ -16,6 +16,7 @@ class Scalar(Isa):
     """A column per accumulator, an FPU for the end."""
 
     name: ClassVar[str] = "scalar"
+    wants: ClassVar[frozenset[str]] = frozenset({"fpu"})
     lanes: ClassVar[int] = 1
     registers: ClassVar[int] = 24
 
@@ -25,6 +26,7 @@ class SoftScalar(Scalar):
 
     name: ClassVar[str] = "scalar_soft"
     requires: ClassVar[frozenset[str]] = frozenset({"soft-float"})
+    wants: ClassVar[frozenset[str]] = frozenset()
     registers: ClassVar[int] = 10
 
     def scaled(self, acc: Any, scale: Any) -> Any:

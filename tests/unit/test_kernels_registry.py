@@ -1,0 +1,30 @@
+"""Which kernel a core gets: vectors and float arithmetic only where it has them."""
+
+import pytest
+
+from edgecc.kernels.registry import candidates, strengths
+from edgecc.kernels.spec import Conv2d
+from edgecc.targets import get_target
+
+CONV = Conv2d("int8", 1, 8, 8, 16, 16, 3, 3, pads=(1, 1, 1, 1))
+DEPTHWISE = Conv2d("int8", 1, 8, 8, 16, 16, 3, 3, pads=(1, 1, 1, 1), groups=16)
+FLOAT = Conv2d("float32", 1, 8, 8, 16, 16, 3, 3, pads=(1, 1, 1, 1))
+
+
+@pytest.mark.parametrize("target, strong, isas", [
+    ("riscv64-generic", {"fpu"}, ("scalar", "scalar", "scalar")),
+    ("rv32imc", set(), ("scalar_soft", "scalar_soft", "scalar")),
+    ("null", {"fpu"}, ("scalar", "scalar", "scalar")),
+    ("armv7-neon", {"fpu", "vectors"}, ("generic", "generic", "generic")),
+    ("spacemit-k1", {"fpu", "vectors"}, ("rvv256", "rvv256", "rvv256")),
+])
+def test_a_core_gets_kernels_that_suit_it(target, strong, isas):
+    features = get_target(target).features
+    assert strengths(features) == strong
+    first = [candidates(spec, features)[0].name for spec in (CONV, DEPTHWISE, FLOAT)]
+    assert [name.split("__")[1] for name in first] == list(isas)
+
+
+def test_a_kernel_that_does_not_suit_is_still_there():
+    names = [k.name for k in candidates(CONV, get_target("riscv64-generic").features)]
+    assert "int8_conv2d_2x8__generic" in names[1:]
