@@ -6,12 +6,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgecc.bundle import Bundle, check_bundle
 from edgecc.config import CompileConfig
 from edgecc.context import Context
+from edgecc.line import Origin, Teller
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model before it meets a target: canonical, quantized if that was asked for, with what a
+    bundle keeps of its past. `original` is what was loaded, `samples` golden inputs."""
+
+    graph: Any
+    original: Any
+    report: Any
+    samples: list[Mapping[str, Any]]
+    origin: Origin
 
 
 def compile(
@@ -24,14 +38,24 @@ def compile(
     already. Its first samples also become golden vectors. A torch module needs `example_inputs`:
     see `edgecc.model.imported`. Raises every class of edgecc.errors but BoardError.
     """
-    from edgecc import line, link, lower, memory, model, quantize, schedule
-    from edgecc.bundle.assemble import assemble
-    from edgecc.bundle.oracle import check_against_onnxruntime
     from edgecc.targets import get_target
 
-    target, tell, report = get_target(config.target), line.Teller(context), None
+    get_target(config.target)  # a wrong name is an error before any work
+    prepared = prepare(source, config=config, calibration=calibration,
+                       example_inputs=example_inputs, context=context)
+    return build(prepared, config=config, context=context)
+
+
+def prepare(
+    source: Any, *, config: CompileConfig, calibration: Any = None, example_inputs: Any = None,
+    context: Context,
+) -> Prepared:
+    """The verbs that know no target: what they give serves every target of one config."""
+    from edgecc import line, model, quantize
+
+    tell, report = Teller(context), None
     source = model.imported(source, shapes=config.shapes, example_inputs=example_inputs)
-    origin, calibration = line.Origin.of(source, config), line.repeatable(calibration)
+    origin, calibration = Origin.of(source, config), line.repeatable(calibration)
     context = tell.context
 
     graph = line.folded(model.load(source, shapes=config.shapes, context=context), config)
@@ -44,8 +68,20 @@ def compile(
         model.check_model(graph)
         quantize.check_quantized(graph)
     tell.dump("quantize", lambda: model.to_text(graph))
+    return Prepared(graph, original, report, samples, origin)
 
-    program = schedule.schedule(graph, target, config=config, context=context)
+
+def build(prepared: Prepared, *, config: CompileConfig, context: Context) -> Bundle:
+    """The verbs from schedule to link, for the target of the config."""
+    from edgecc import line, link, lower, memory, schedule
+    from edgecc.bundle.assemble import assemble
+    from edgecc.bundle.oracle import check_against_onnxruntime
+    from edgecc.targets import get_target
+
+    target, tell, origin = get_target(config.target), Teller(context), prepared.origin
+    context = tell.context
+
+    program = schedule.schedule(prepared.graph, target, config=config, context=context)
     schedule.check_program(program)
     tell.dump("schedule", lambda: schedule.to_text(program))
 
@@ -68,8 +104,8 @@ def compile(
         objects = replace(objects, stack_bytes=stack)
         files = linked(program, plan, objects, target, **named)
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
-                      graph=graph, original=original, report=report, samples=samples,
-                      seed=context.seed)
+                      graph=prepared.graph, original=prepared.original, report=prepared.report,
+                      samples=prepared.samples, seed=context.seed)
     check_bundle(bundle)
     tell.dump("link", lambda: line.manifest_text(bundle))
     tell("link", line.linked(bundle.manifest))

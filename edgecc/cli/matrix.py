@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,11 @@ def add(commands: Any) -> argparse.ArgumentParser:
 def run(args: argparse.Namespace, console: Console) -> int:
     if args.calibrate_dir is not None and not args.calibrate_dir.is_dir():
         raise ConfigError("no such folder", where=str(args.calibrate_dir))
+    check_shapes(args)
     found = []
     for model in args.models:
         for quantization in args.quantize.split(","):
-            for target in args.targets.split(","):
-                console.working(f"{Path(model).stem} {quantization} {target}")
-                found += rows(model, quantization, target, args, console)
+            found += rows(model, quantization, args, console)
     console.close()
     console.table(HEAD, [cells(row) for row in found])
     for row in found:
@@ -81,31 +81,66 @@ def passed(found: dict[str, Any]) -> bool:
     return found["error"] is None and found["golden"] == "pass" and found["agrees"]
 
 
-def rows(model: str, quantization: str, target: str, args: argparse.Namespace,
+def rows(model: str, quantization: str, args: argparse.Namespace,
          console: Console) -> list[dict[str, Any]]:
-    """A line of the table for every form; an error becomes its text, and the table goes on."""
-    found = {"model": Path(model).stem, "quantization": quantization, "target": target,
-             "error": None, "absent": None, "agrees": False, "golden": None}
-    quiet, forms = arguments.context(args, Console(as_json=True)), args.form.split(",")
-    try:
-        config = arguments.config(args, target=target, quantization=quantization)
-        bundle, kind = compiled(model, config, args, quiet)
-    except EdgeccError as error:
-        return [{**found, "form": form, "error": said(error)} for form in forms]
-    return [row({**found, "form": form, "calibration": kind}, bundle, args, quiet)
-            for form in forms]
+    """A line of the table for every target and form; an error becomes its text, and the table
+    goes on. What knows no target is done once."""
+    from edgecc import pipeline
+
+    quiet, prepared, found = arguments.context(args, Console(as_json=True)), None, []
+    for target in args.targets.split(","):
+        console.working(f"{Path(model).stem} {quantization} {target}")
+        begun = [{"model": Path(model).stem, "quantization": quantization, "target": target,
+                  "form": form, "error": None, "absent": None, "agrees": False, "golden": None}
+                 for form in args.form.split(",")]
+        try:
+            config = configured(model, quantization, target, args)
+            prepared = prepared or preparation(model, config, args, quiet)
+            bundle = pipeline.build(prepared[0], config=config, context=quiet)
+        except EdgeccError as error:
+            found += [{**each, "error": said(error)} for each in begun]
+            continue
+        found += [row({**each, "calibration": prepared[1]}, bundle, args, quiet)
+                  for each in begun]
+    return found
 
 
 def said(error: EdgeccError) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def compiled(model: str, config: Any, args: argparse.Namespace, quiet: Any) -> tuple[Any, str]:
-    """The bundle, and where its calibration data come from."""
+def configured(model: str, quantization: str, target: str, args: argparse.Namespace) -> Any:
+    """The configuration of one program: shapes are those of inputs that the model has."""
+    config = arguments.config(args, target=target, quantization=quantization)
+    if not config.shapes:
+        return config
+    from edgecc.model import input_names
+
+    names = input_names(model)
+    return replace(config, shapes={n: s for n, s in config.shapes.items() if n in names})
+
+
+def check_shapes(args: argparse.Namespace) -> None:
+    """Raises ConfigError for a --shape that fits none of the models."""
+    given = arguments.shapes(args.shape)
+    if not given:
+        return
+    from edgecc.model import input_names
+
+    known = {name for model in args.models if Path(model).is_file()
+             for name in input_names(model)}
+    if missing := sorted(given.keys() - known):
+        raise ConfigError(f"no model has an input {missing[0]!r}", where="--shape",
+                          needed=" or ".join(sorted(known)), available=missing[0])
+
+
+def preparation(model: str, config: Any, args: argparse.Namespace,
+                quiet: Any) -> tuple[Any, str]:
+    """What serves every target, and where the calibration data come from."""
     from edgecc import pipeline
 
     calibration, kind = calibrated(model, config, args)
-    return pipeline.compile(model, config=config, calibration=calibration, context=quiet), kind
+    return pipeline.prepare(model, config=config, calibration=calibration, context=quiet), kind
 
 
 def row(found: dict[str, Any], bundle: Any, args: argparse.Namespace,

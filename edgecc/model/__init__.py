@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import onnx
     import onnx_ir as ir
 
-__all__ = ["check_model", "imported", "load", "save", "to_proto", "to_text"]
+__all__ = ["check_model", "imported", "input_names", "load", "save", "to_proto", "to_text"]
 
 _NO_SHAPES: Mapping[str, tuple[int, ...]] = {}
 _TORCH = {"torch.nn.modules.module.Module", "torch.export.exported_program.ExportedProgram"}
@@ -60,6 +60,14 @@ def imported(
         raise ConfigError("example_inputs are for torch modules", where=type(source).__name__,
                           advice="leave them out: an ONNX model has its shapes in it")
     return source
+
+
+def input_names(source: Any) -> list[str]:
+    """Names of the inputs of an ONNX file, a ModelProto or an onnx_ir.Model, as `shapes` takes
+    them. Raises: UnsupportedModel (no such file, or not ONNX)."""
+    from edgecc.model import reading
+
+    return reading.input_names(source)
 
 
 def to_proto(model: ir.Model) -> onnx.ModelProto:

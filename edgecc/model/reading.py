@@ -32,6 +32,13 @@ def read(source: str | Path | onnx.ModelProto | ir.Model) -> tuple[onnx.ModelPro
     return proto, name
 
 
+def input_names(source: str | Path | onnx.ModelProto | ir.Model) -> list[str]:
+    """Inputs without the initializers that old models list among them. Raises: UnsupportedModel."""
+    graph = _to_proto(source)[0].graph
+    constants = {tensor.name for tensor in graph.initializer}
+    return [value.name for value in graph.input if value.name not in constants]
+
+
 def _to_proto(source: str | Path | onnx.ModelProto | ir.Model) -> tuple[onnx.ModelProto, str]:
     if isinstance(source, ir.Model):
         return ir.to_proto(source), source.graph.name or "model"

@@ -211,7 +211,7 @@ def test_the_matrix_compares_and_counts(tmp_path, capsys):
     assert [row["quantization"] for row in rows] == ["int8", "none"]
     assert all(row["golden"] == "pass" and row["agrees"] for row in rows)
     assert main(["matrix", str(model), "--quantize", "none", "--count", "3"]) == 0
-    assert "net    none       host    pass" in capsys.readouterr().out
+    assert "net    none       host    library  pass" in capsys.readouterr().out
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path):

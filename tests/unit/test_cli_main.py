@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pipeline_models
 import pytest
 from bundle_maker import bundle
 
@@ -258,6 +259,15 @@ def test_matrix_goes_on_after_an_error(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert "UnsupportedModel" in lines[1] and "ConfigError" in lines[2]
     assert lines[3].startswith("none none host library: UnsupportedModel: none.onnx: no such file")
+
+
+def test_the_matrix_gives_shapes_to_models_that_have_the_input(tmp_path, capsys):
+    model, _ = pipeline_models.files(tmp_path)
+    args = main.parser().parse_args(["matrix", str(model), "--shape", "x=1,3,12,12",
+                                     "--shape", "y=2"])
+    assert matrix.configured(str(model), "none", "host", args).shapes == {"x": (1, 3, 12, 12)}
+    assert cli("matrix", model, "--shape", "y=2") == 2
+    assert "no model has an input 'y'" in capsys.readouterr().err
 
 
 def test_the_matrix_sees_targets_that_differ():
