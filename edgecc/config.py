@@ -10,7 +10,7 @@ from edgecc.data.preprocessing import Preprocessing
 from edgecc.errors import ConfigError
 
 IMPLEMENTED: dict[str, tuple] = {
-    "optimization": ("O2",),
+    "optimization": ("O2", "Os"),
     "fusion": (True, False),
     "quantization": ("none", "int8"),
     "layout": ("auto", "NHWC"),
@@ -27,6 +27,7 @@ LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 class CompileConfig:
     """What to compile for and how.
 
+    `optimization` Os wants little code: kernels that serve every shape, nothing unrolled.
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
     `threads` share the large steps; the results do not depend on their number.

@@ -41,8 +41,8 @@ class Toolchain:
 class Target:
     """One chip or board family.
 
-    `triple`, `cpu`, `attributes`, `abi`, `float_abi` and `vector_bits` go to LLVM; `cpu` is
-    chosen for the schedule it gives.
+    `triple`, `cpu`, `attributes`, `abi`, `float_abi`, `vector_bits` and `llvm_level` (of
+    optimization) go to LLVM; `cpu` is chosen for the schedule it gives.
     `features` are the ISA features kernels ask for (neon, dotprod, avx2, avx512vnni ...).
     `emulator` is the QEMU command that runs its programs, e.g. ("qemu-aarch64", "-cpu",
     "cortex-a76"); empty when QEMU knows no such CPU. `source` maps field names to a datasheet,
@@ -58,6 +58,7 @@ class Target:
     float_abi: str | None = None
     vector_bits: int | None = None
     llvm_options: tuple[str, ...] = ()
+    llvm_level: int = 3
     features: frozenset[str] = frozenset()
     architecture: str = "aarch64"  # as `uname -m` says; bare metal: how the triple begins
     cores: int = 1

@@ -20,7 +20,8 @@ from edgecc.errors import BoardError, ConfigError
 def add_compile_options(command: argparse.ArgumentParser) -> None:
     """What decides the compiled program besides model, target and quantization."""
     add = command.add_argument
-    add("-O", dest="optimization", default="2", metavar="LEVEL", help="optimization (default 2)")
+    add("-O", dest="optimization", default="2", metavar="LEVEL",
+        help="optimization: 2 (default), or s for small code")
     add("--no-fusion", dest="fusion", action="store_false", help="one step per operator")
     add("--layout", default="auto", help=choices("layout"))
     add("--threads", type=int, default=1, help="threads of the program (default 1)")

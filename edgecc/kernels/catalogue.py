@@ -3,6 +3,7 @@
 from edgecc.kernels import (
     binary,
     broadcast,
+    compact_int8,
     compare,
     conv2d_float,
     conv2d_int8,
@@ -28,8 +29,8 @@ from edgecc.kernels import (
     unary,
 )
 
-MODULES = (conv2d_int8, depthwise_int8, fully_connected_int8, conv2d_float, depthwise_float,
-           fully_connected_float, pool2d, softmax, binary, unary, table, quantize, transpose, copy,
-           take, interpolate, fixed, broadcast, compare, reduce, normalize,
+MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv2d_float,
+           depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
+           quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce, normalize,
            matmul, recentre, conv2d_mve, depthwise_mve)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

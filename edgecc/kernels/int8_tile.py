@@ -233,13 +233,17 @@ class Tile:
                 isa.scaled(self._sum(k, acc, block, i, j * isa.lanes), scales[j])
                 for j in range(self.width // isa.lanes)
             ]
-            row = base + i * stride
-            if residual is None:
-                vectors = isa.narrow_scaled(values, params, clamp)
-            else:
-                values = self._with_residual(values, residual, row, params)
-                vectors = isa.narrow(values, params, clamp)
-            self._write(k.outputs[0], row, vectors)
+            self.store_row(k, values, residual, base + i * stride, params, clamp)
+
+    def store_row(self, k: Any, values: list[Any], residual: Any, row: Any, params: Parameters,
+                  clamp: bool) -> None:
+        """Store a row of scaled sums at element `row`, after adding the residual if any."""
+        if residual is None:
+            vectors = self.isa.narrow_scaled(values, params, clamp)
+        else:
+            values = self._with_residual(values, residual, row, params)
+            vectors = self.isa.narrow(values, params, clamp)
+        self._write(k.outputs[0], row, vectors)
 
     def _sum(self, k: Any, acc: Any, block: Any, i: int, j: int) -> Any:
         """The finished int32 sums of row i, columns j to j + lanes."""

@@ -30,9 +30,11 @@ class Plan(Protocol):
 
 
 def planned(
-    name: str, op: str, isa: Isa, plan: Callable[[Any], Plan], build: Callable[[Any, str], Any]
+    name: str, op: str, isa: Isa, plan: Callable[[Any], Plan], build: Callable[[Any, str], Any],
+    code: Callable[[Any], str] | None = None,
 ) -> KernelRecord:
-    """The record of an int8 kernel: `plan(spec)` describes it, `build(plan, symbol)` emits it."""
+    """The record of an int8 kernel: `plan(spec)` describes it, `build(plan, symbol)` emits it,
+    from `code(spec)` alone if that is given."""
     return KernelRecord(
         name=f"int8_{name}__{isa.name}",
         op=op,
@@ -46,4 +48,5 @@ def planned(
         scratch_bytes=lambda spec: plan(spec).scratch_bytes(),
         fast=isa.fast,
         wants=isa.wants,
+        code=code,
     )

@@ -29,6 +29,8 @@ class KernelRecord:
     weights pointer (empty: the kernel has no such parameter). `build(spec, symbol, target)`
     returns a tvm PrimFunc with parameters
     (inputs..., weights if any, outputs..., scratch if scratch_bytes, args, begin, end).
+    `code(spec)`: all that the function depends on, for kernels whose shape is data: one function
+    serves every spec of the same text. They are the choice for small code.
     """
 
     name: str
@@ -43,6 +45,7 @@ class KernelRecord:
     scratch_bytes: Callable[[Any], int] = lambda spec: 0
     fast: bool = False
     wants: frozenset[str] = frozenset()
+    code: Callable[[Any], str] | None = None
 
 
 def all_kernels() -> tuple[KernelRecord, ...]:
@@ -56,13 +59,15 @@ def find(name: str) -> KernelRecord:
     return next(k for k in all_kernels() if k.name == name)
 
 
-def candidates(spec: Spec, features: Iterable[str]) -> list[KernelRecord]:
+def candidates(spec: Spec, features: Iterable[str], small: bool = False) -> list[KernelRecord]:
     """Kernels for `spec` that the features allow and that accept it: those that suit the core
-    first, cheapest first."""
+    first, cheapest first. `small`: those whose shape is data, where there are any."""
     have = frozenset(features)
     strong = strengths(have)
     fitting = [k for k in all_kernels() if (k.op, k.dtype) == (spec.op, spec.dtype)
                and k.requires <= have and k.accepts(spec) is None]
+    shared = [k for k in fitting if k.code is not None]
+    fitting = shared if small and shared else [k for k in fitting if k.code is None]
     return sorted(fitting, key=lambda k: (not k.wants <= strong, k.cost(spec), k.name))
 
 
@@ -73,12 +78,13 @@ def strengths(features: frozenset[str]) -> frozenset[str]:
     return frozenset(vectors | (set() if "soft-float" in features else {"fpu"}))
 
 
-def select(spec: Spec, features: Iterable[str], where: str) -> tuple[KernelRecord, str | None]:
+def select(spec: Spec, features: Iterable[str], where: str,
+           small: bool = False) -> tuple[KernelRecord, str | None]:
     """The cheapest kernel, and why it is not a fast one (None if it is).
 
     Raises UnsupportedModel when no kernel accepts the spec.
     """
-    found = candidates(spec, features)
+    found = candidates(spec, features, small)
     if not found:
         raise UnsupportedModel(f"no kernel computes {spec.text()}", where=where)
     best = found[0]

@@ -46,7 +46,7 @@ class Driver:
     """`argv` is the compiler with its fixed flags; `identity` changes when the tool does.
 
     `link_flags` are for programs and libraries. `bare`: for a chip without an operating system.
-    `dynamic`: programs use the libc of the board.
+    `dynamic`: programs use the libc of the board. `small`: as little code as may be.
     """
 
     kind: str
@@ -57,11 +57,13 @@ class Driver:
     link_flags: tuple[str, ...] = ()
     dynamic: bool = False
     bare: bool = False
+    small: bool = False
 
     def compile(self, source: str, files: Mapping[str, str], *more: str) -> bytes:
         """Object code of `files[source]`; the other files are its headers, `more` are flags."""
         raw = {name: text.encode() for name, text in files.items()}
-        flags = (*(FREESTANDING if self.bare else COMPILE), *more)
+        flags = (*(FREESTANDING if self.bare else COMPILE), *(("-Os",) if self.small else ()),
+                 *more)
         return self.make(raw, [*self.argv, *flags, "-I.", "-c", source, "-o", "made"])
 
     def relocatable(self, objects: Mapping[str, bytes], roots: Sequence[str]) -> bytes:
@@ -156,7 +158,8 @@ def driver_for(target: Target, config: CompileConfig, context: Context) -> Drive
     driver = Driver(chain.kind, (*argv, *sysroot, *chain.flags),
                     identity + _fingerprint(chain.sysroot), target.name,
                     Path(context.cache_dir).absolute(), chain.link_flags,
-                    bare=target.runner == "baremetal")
+                    bare=target.runner == "baremetal",
+                    small=config.optimization == "Os")
     if chain.kind != "zig":
         check_libc(driver, chain.libc)
     return replace(driver, dynamic=_is_dynamic(driver, chain))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from edgecc.schedule.threads import scratch_stride, shared_scratch
 from edgecc.targets import Target
 
 WEIGHTS_ALIGN = 64
+SMALL_LEVEL = 1  # of LLVM: nothing is unrolled by guesswork, no loop is doubled for a condition
 SUFFIXES = {"object": ".o", "assembly": ".s", "c": ".c"}
 
 
@@ -48,6 +50,8 @@ def lower(
     the code becomes: an object (`.o`), assembly (`.s`) or portable C (`.c`).
     Raises UnsupportedModel for a step kind that no code generator handles yet.
     """
+    if config.optimization == "Os":
+        target = replace(target, llvm_level=SMALL_LEVEL)
     weights, calls = _Weights(), []
     code: dict[str, bytes] = {}
 
@@ -72,8 +76,14 @@ def lower(
 
 def symbol_of(prefix: str, kernel: str, spec: Spec) -> str:
     """A C identifier that stands for one kernel specialised on one spec."""
-    digest = hashlib.sha256(f"{kernel} {spec.text()}".encode()).hexdigest()[:10]
+    digest = hashlib.sha256(f"{kernel} {code_text(kernel, spec)}".encode()).hexdigest()[:10]
     return f"{prefix}_{kernel}_{digest}"
+
+
+def code_text(kernel: str, spec: Spec) -> str:
+    """What a kernel's code for `spec` depends on."""
+    code = registry.find(kernel).code
+    return spec.text() if code is None else code(spec)
 
 
 class _Weights:
@@ -149,9 +159,10 @@ def kernel_code(
 ) -> bytes:
     """The code of one kernel, from the cache when nothing it depends on has changed."""
     key = hashlib.sha256("\n".join(
-        [source_digest(), kernel, spec.text(), symbol, target.triple, target.cpu,
+        [source_digest(), kernel, code_text(kernel, spec), symbol, target.triple, target.cpu,
          str(target.abi), str(target.float_abi), str(target.vector_bits),
-         *target.attributes, "", *target.llvm_options, "", *sorted(target.features)]
+         *target.attributes, "", *target.llvm_options, str(target.llvm_level),
+         *sorted(target.features)]
     ).encode()).hexdigest()
     return cached(context.cache_dir / "kernels" / f"{key}{SUFFIXES[form]}",
                   lambda: _compile(kernel, spec, symbol, target, form))

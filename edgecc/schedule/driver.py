@@ -31,7 +31,8 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
     if config.fusion:
         graph = remove_dead_channels(fuse(recognize(graph)))
     arranged = arrange(split_transposed(graph))
-    program = emit(arranged, target, config.name or identifier(graph.name, "model"))
+    program = emit(arranged, target, config.name or identifier(graph.name, "model"),
+                   small=config.optimization == "Os")
     program = spread(program, config.threads, target)
     program = declare(program, config.preprocessing)
     context.progress("schedule", summary(program))

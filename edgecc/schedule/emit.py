@@ -42,6 +42,7 @@ class _Emitting:
     arranged: Arranged
     placed: Placed
     target: Any
+    small: bool
     buffers: dict[str, Buffer] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -70,9 +71,9 @@ class _Emitting:
                        strides=None if window.contiguous else window.strides)
 
 
-def emit(arranged: Arranged, target: Any, name: str) -> Program:
+def emit(arranged: Arranged, target: Any, name: str, small: bool = False) -> Program:
     """Steps and buffers of an arranged graph. Raises UnsupportedModel where no kernel fits."""
-    work = _Emitting(arranged, place(arranged), target)
+    work = _Emitting(arranged, place(arranged), target, small)
     inputs = tuple(_input_port(work, each) for each in arranged.graph.inputs)
     for op in arranged.graph.ops:
         _emit_op(work, op)
@@ -169,7 +170,7 @@ def _window_copy(work: _Emitting, op: Op, step: str) -> Copy:
 def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
     call = call_of(work.arranged, op)
     where = f"{op.nodes[0] if op.nodes else op.name} ({type(op).__name__})"
-    record, why = select_kernel(call.spec, work.target, where)
+    record, why = select_kernel(call.spec, work.target, where, work.small)
     views = [work.view(name, shape, _label(work, name, shape))
              for name, shape in zip((*op.inputs, op.output), (*call.inputs, call.output),
                                     strict=True)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from kernel_harness import Case, run_cases
 
-from edgecc.kernels import conv2d_int8, depthwise_int8, fully_connected_int8
+from edgecc.kernels import compact_int8, conv2d_int8, depthwise_int8, fully_connected_int8
 from edgecc.kernels.reference import reference
 from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.targets import get_target
@@ -92,7 +92,7 @@ def check(target_name, records, specs, op):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_conv2d_equals_reference(target):
-    check(target, conv2d_int8.KERNELS, CONVS + wide(CONVS[:4]), "conv2d")
+    check(target, conv2d_int8.KERNELS + compact_int8.KERNELS, CONVS + wide(CONVS[:4]), "conv2d")
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -120,4 +120,5 @@ DEPTHWISE = [
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_depthwise_equals_reference(target):
-    check(target, depthwise_int8.KERNELS, DEPTHWISE + wide(DEPTHWISE[:2]), "conv2d")
+    check(target, depthwise_int8.KERNELS + compact_int8.KERNELS, DEPTHWISE + wide(DEPTHWISE[:2]),
+          "conv2d")
