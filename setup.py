@@ -42,7 +42,7 @@ setup(
         "tomli>=2; python_version < '3.11'",
     ],
     extras_require={
-        "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3", "ruff", "mypy",
+        "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3.2", "ruff", "mypy",
                  "scikit-learn>=1.3", "pillow>=10"],
         "sample": ["scikit-learn>=1.3"],
         "torch": ["torch>=2.5"],

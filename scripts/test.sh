@@ -8,5 +8,5 @@ cd "$(dirname "$0")/.."
 install_checkout test
 install_torch
 sh scripts/system-packages.sh
-[ $# -gt 0 ] || set -- -n auto -m "not slow"
+[ $# -gt 0 ] || set -- -n auto --dist worksteal -m "not slow"
 exec "$python" -m pytest "$@"
