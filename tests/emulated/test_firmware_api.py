@@ -77,7 +77,7 @@ def built(folder, chip, form, *more, zig=False):
         sources += [s for p in places for s in p.glob("src/*.[cS]")]
     objects = []
     for i, source in enumerate(sorted(sources)):
-        strict = STRICT if source.suffix == ".c" and "port" not in source.parts else ()
+        strict = STRICT if source.suffix == ".c" else ()
         objects.append(str(folder / f"{i}.o"))
         run([*command, *flags, *strict, "-c", str(source), "-o", objects[-1]])
     objects += [str(p / f"lib/lib{p.name}.a") for p in places] if form == "library" else []

@@ -15,11 +15,13 @@ void edgecc_start(void);
 void edgecc_on_trap(const uint32_t *frame, uint32_t exception);
 
 /* Source: Armv7-M Architecture Reference Manual, B1.5.3 */
-__attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
-    fault_stack + FAULT_STACK_WORDS, (const void *)edgecc_reset, (const void *)edgecc_trap,
-    (const void *)edgecc_trap, (const void *)edgecc_trap, (const void *)edgecc_trap,
-    (const void *)edgecc_trap, (const void *)edgecc_trap, 0, 0, 0, (const void *)edgecc_trap,
-    (const void *)edgecc_trap, 0, (const void *)edgecc_trap, (const void *)edgecc_trap};
+__attribute__((section(".vectors"), used)) static const struct {
+  uint32_t *stack;
+  void (*handlers[15])(void);
+} vectors = {
+    fault_stack + FAULT_STACK_WORDS,
+    {edgecc_reset, edgecc_trap, edgecc_trap, edgecc_trap, edgecc_trap, edgecc_trap, edgecc_trap,
+     0, 0, 0, edgecc_trap, edgecc_trap, 0, edgecc_trap, edgecc_trap}};
 
 /* CP10 and CP11 (FPU, MVE) before any compiled code; then the program's own stack. */
 __asm__(
@@ -105,7 +107,9 @@ void edgecc_on_trap(const uint32_t *frame, uint32_t exception) {
   uintptr_t address = 0;
   const uintptr_t *known = NULL;
   const char *what = "hard fault";
-  int in_stack = frame >= edgecc_stack_start && frame < edgecc_stack_end - 8;
+  uintptr_t stacked = (uintptr_t)frame; /* eight words that the core pushed */
+  int in_stack = stacked >= (uintptr_t)edgecc_stack_start
+      && stacked + 8 * sizeof *frame <= (uintptr_t)edgecc_stack_end;
 #if HAS_FAULT_REGISTERS
   uint32_t status = *system_register(0xE000ED28u);
   what = name_of(status, exception);
