@@ -67,6 +67,7 @@ def _check_memory(board: Board, target: Target, files: Mapping[str, bytes],
             raise BoardError(
                 f"the program lies where {target.name} has no memory", where=board.name,
                 needed=f"{start:#x} to {end:#x}",
-                available=", ".join(f"{r.name} at {r.base:#x}" for r in target.memories),
+                available=", ".join(f"{r.name} at {r.base:#x}" for r in target.memories
+                                    if r.base is not None),
                 advice=f"the bundle is for {manifest['target']}: compile for {target.name}",
             )

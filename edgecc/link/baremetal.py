@@ -74,7 +74,7 @@ def link_baremetal(
                    _weights_object(driver, prefix, objects.weights))
     layout = layout_of(target, _arena_region(plan))
     found = footprint.measure(driver, facts, texts, parts.model, parts.weights, api(facts))
-    footprint.check_fits(found, objects, layout, target.name)
+    footprint.check_fits(found, objects, plan, layout, target.name)
     facts = replace(facts, code_bytes=found.code_bytes)
     parts = replace(parts, facts=facts, texts=run_function.texts_of(facts))
     return dict(sorted(_files(parts, layout, found, name).items()))

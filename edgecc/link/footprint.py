@@ -18,6 +18,8 @@ from edgecc.link.linker_script import Layout
 from edgecc.link.toolchain import Driver
 from edgecc.lower.api_facts import Facts
 from edgecc.lower.objects import Objects
+from edgecc.memory.plan import MemoryPlan
+from edgecc.targets.target import Region
 
 PARTS = ("code", "constants", "support", "weights", "data")
 UNNAMED = "(unnamed)"  # literals and padding
@@ -111,36 +113,43 @@ def context_bytes(driver: Driver, facts: Facts, texts: dict[str, str]) -> int:
                 for name, size in symbols if name == "edgecc_size")
 
 
-def check_fits(found: Footprint, objects: Objects, layout: Layout, target: str) -> None:
+def check_fits(found: Footprint, objects: Objects, plan: MemoryPlan, layout: Layout,
+               target: str) -> None:
     """Raises DoesNotFit for a memory that is too small, with what takes most of it."""
-    code = sum(found.part(name) for name in ("code", "constants", "support", "data"))
-    weights = found.part("weights")
-    if layout.code == layout.weights:
-        uses = [(layout.code, {"code": code, "weights": weights})]
-    else:
-        uses = [(layout.code, {"code": code}), (layout.weights, {"weights": weights})]
-    uses.append((layout.ram, {"arena": found.arena_bytes, "context": found.context_bytes,
-                              "stack": found.stack_bytes or 0, "data": found.part("data")}))
-    for region, parts in uses:
-        if sum(parts.values()) > region.size_bytes:
-            raise _does_not_fit(region.name, region.size_bytes, parts, found, objects, target)
+    uses: dict[str, tuple[Region, dict[str, int]]] = {}
+    for region, parts in (
+        (layout.code, {"code": found.code_bytes}),
+        (layout.weights, {"weights": found.part("weights")}),
+        (layout.ram, {"arena": found.arena_bytes, "context": found.context_bytes,
+                      "stack": found.stack_bytes or 0, "data": found.part("data")}),
+    ):
+        uses.setdefault(region.name, (region, {}))[1].update(parts)
+    largest = {"code": _largest_code(found), "weights": _largest_weights(objects),
+               "arena": _largest_buffer(plan)}
+    for region, held in uses.values():
+        if sum(held.values()) > region.size_bytes:
+            raise _does_not_fit(region, held, largest, target)
 
 
-def _does_not_fit(region: str, size: int, parts: dict[str, int], found: Footprint,
-                  objects: Objects, target: str) -> DoesNotFit:
-    needed = sum(parts.values())
-    listed = " + ".join(f"{name} {bytes:,} B" for name, bytes in parts.items() if bytes)
-    largest = _largest_code(found) if "weights" not in parts else _largest_weights(objects)
-    most = "" if "arena" in parts else f"; most is {largest}"
+def _does_not_fit(region: Region, held: dict[str, int], largest: dict[str, str],
+                  target: str) -> DoesNotFit:
+    needed, size = sum(held.values()), region.size_bytes
+    listed = " + ".join(f"{name} {bytes:,} B" for name, bytes in held.items() if bytes)
+    most = max((name for name in held if name in largest), key=lambda name: held[name])
+    smaller = "a smaller input, or int8 instead of float32" if most == "arena" else (
+        "int8 instead of float32 (a quarter of the weights), or fewer channels")
     error = DoesNotFit(
-        f"{needed - size:,} B too much for {region}: {listed}{most}", where=target,
-        needed=f"{needed:,} B", available=f"{size:,} B of {region}",
-        advice=(f"a target with at least {-(-needed // 1024):,} KB there, " + (
-            "a smaller input, or int8 instead of float32" if "arena" in parts else
-            "int8 instead of float32 (a quarter of the weights), or fewer channels")),
+        f"{needed - size:,} B too much for {region.name}: {listed}; most is {largest[most]}",
+        where=target, needed=f"{needed:,} B", available=f"{size:,} B of {region.name}",
+        advice=f"try {smaller}, or a target with at least {-(-needed // 1024):,} KB there",
     )
-    error.region, error.shortfall_bytes, error.live_bytes = region, needed - size, parts
+    error.region, error.shortfall_bytes, error.live_bytes = region.name, needed - size, held
     return error
+
+
+def _largest_buffer(plan: MemoryPlan) -> str:
+    size, name = max(((p.size_bytes, p.name) for p in plan.placements), default=(0, "nothing"))
+    return f"buffer {name} with {size:,} B"
 
 
 def _largest_weights(objects: Objects) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgecc.errors import BoardError
 from edgecc.rpc.board import Board
-from edgecc.rpc.transport.local import LocalTransport
+from edgecc.rpc.transport.local import LocalTransport, how_to_install
 
 
 class EmulatorTransport(LocalTransport):
@@ -18,6 +18,6 @@ class EmulatorTransport(LocalTransport):
         if shutil.which(board.emulator[0]) is None:
             raise BoardError(
                 f"{board.emulator[0]} is not installed", where=board.name,
-                advice="install the qemu-user package (apt-get install qemu-user)",
+                advice=how_to_install(board.emulator[0]),
             )
         super().__init__(board, workdir)

@@ -128,7 +128,7 @@ class LocalTransport:
         program = shutil.which(argv[0])
         if program is None:
             raise BoardError(f"{argv[0]} is not installed", where=self.board.name,
-                             advice=_how_to_install(argv[0]))
+                             advice=how_to_install(argv[0]))
         try:
             child = self._start([program, *argv[1:]], stdin_path)
         except OSError as error:
@@ -214,7 +214,11 @@ def _remove(path: Path) -> None:
         return
 
 
-def _how_to_install(program: str) -> str:
-    if program.startswith("qemu-"):
-        return "install the qemu-user package"
+def how_to_install(program: str) -> str:
+    """Advice for a program that is missing here."""
+    known = {"qemu-system-arm": "qemu-system-arm", "qemu-system-riscv": "qemu-system-misc",
+             "qemu-": "qemu-user"}
+    for start, package in known.items():
+        if program.startswith(start):
+            return f"install the {package} package (apt-get install {package})"
     return "install it, or correct the board's emulator"

@@ -288,3 +288,19 @@ def test_the_target_chooses_among_kernels(monkeypatch):
     (step,) = models.program_of(proto, replace(neon, kernels=("float32_unary__plain",))
                                 ).entry().steps
     assert step.kernel == "float32_unary__plain" and "restricts" in step.why_not_fast
+
+
+def test_a_type_that_the_target_does_not_compute_in():
+    proto = model([node("Relu", ["x"], ["y"], name="r")], {"x": IMAGE}, {"y": IMAGE})
+    with pytest.raises(UnsupportedModel, match="r .Unary.: target null does not compute in "
+                       "float32 .needed float32, available int8.; quantize the model to int8"):
+        models.program_of(proto, replace(NULL, dtypes=("int8",)))
+    with pytest.raises(UnsupportedModel, match="available int4.; choose another target"):
+        models.program_of(proto, replace(NULL, dtypes=("int4",)))
+
+
+def test_values_are_moved_whatever_the_target_computes_in(monkeypatch):
+    moving = models.plain_record("transpose", "float32")
+    models.plain_catalogue(monkeypatch, (*models.PLAIN, moving))
+    proto = model([node("Transpose", ["x"], ["y"], perm=[1, 0])], {"x": (3, 4)}, {"y": (4, 3)})
+    models.program_of(proto, replace(NULL, dtypes=("int8",)))
