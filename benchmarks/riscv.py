@@ -70,7 +70,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", type=Path, help="folder of the MLPerf Tiny networks in ONNX")
-    parser.add_argument("--target", default="spacemit-k1", help="a RISC-V one (default %(default)s)")
+    parser.add_argument("--target", default="spacemit-k1", help="default: %(default)s")
     parser.add_argument("--json", metavar="FILE")
     return parser.parse_args()
 
