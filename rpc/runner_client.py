@@ -138,7 +138,13 @@ class RunnerClient:
             parts = bytearray()
             while len(parts) < size:
                 left = max(deadline - time.monotonic(), 1e-3)
-                data = self._process.read(size - len(parts), left)
+                try:
+                    data = self._process.read(size - len(parts), left)
+                except BoardError as error:
+                    if time.monotonic() < deadline:
+                        raise
+                    raise BoardError(f"did not answer within {self._timeout_s:.3g} s",
+                                     where=self._where, advice=error.advice) from error
                 if not data:
                     raise EOFError
                 parts += data
