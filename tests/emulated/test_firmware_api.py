@@ -17,6 +17,7 @@ from shared_data import shared
 import edgecc
 from edgecc.bundle.package import package, write
 from edgecc.context import Context
+from edgecc.link.elf_symbols import symbols_by_section
 from edgecc.model import load
 from edgecc.quantize.calibration import ports
 from edgecc.rpc.boards import built_in_boards
@@ -117,6 +118,19 @@ def test_the_next_byte_is_a_fault(models, tmp_path, chip):
     arena = models[0].manifest["arena_bytes"]
     said = emulated(chip, app, code=86)
     assert f"past the end of the arena: byte {arena} of {arena}, at instruction" in said
+
+
+def test_weights_go_where_the_application_says(tmp_path):
+    """To RAM, say, whence a chip with slow flash reads them faster: start-up code fills it."""
+    chip, name = "cortex-m4f", pipeline_models.network()
+    bundles = [edgecc.compile(name, target=chip, name=each) for each in ("net", "other")]
+    unpacked(bundles, "library", tmp_path)
+    place = '__attribute__((section(".data.net_weights"),aligned(64)))'
+    app = built(tmp_path, chip, "library", f"-DNET_WEIGHTS_PLACE={place}")
+    assert emulated(chip, app) == "firmware: all holds\n"
+    sections = symbols_by_section(app.read_bytes())
+    held = {section: {name for name, _ in found} for section, (_, found) in sections.items()}
+    assert "net_weights" in held[".data"] and "other_weights" in held[".edgecc.weights"]
 
 
 def stack_used(bundle, chip, folder):
