@@ -6,19 +6,24 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 from edgecc.cli.main import parser
 from edgecc.cli.project import read
 from edgecc.rpc.boards import load_boards
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+TOOLCHAINS = (ROOT / "docs" / "toolchains.md").read_text("utf-8")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def test_every_command_of_the_readme_parses():
-    lines = [line for block in blocks("") for line in block.splitlines()
+@pytest.mark.parametrize("text", [README, TOOLCHAINS], ids=["README", "toolchains"])
+def test_every_command_parses(text):
+    lines = [line for block in blocks("", text) for line in block.splitlines()
              if line.startswith("edgecc ")]
     assert len(lines) >= 3
     for line in lines:
@@ -26,7 +31,7 @@ def test_every_command_of_the_readme_parses():
 
 
 def test_board_of_the_readme_loads(tmp_path):
-    board_table, _ = blocks("toml")
+    (board_table,) = blocks("toml")
     (tmp_path / "boards.toml").write_text(board_table)
     board = load_boards([tmp_path / "boards.toml"])["pi5"]
     assert (board.transport, board.target, board.cpus) == ("ssh", "raspberry-pi-5", (3,))
@@ -34,8 +39,8 @@ def test_board_of_the_readme_loads(tmp_path):
     assert board.jump == "me@gateway" and not board.ssh_config
 
 
-def test_project_of_the_readme_loads(tmp_path):
-    (tmp_path / "edgecc.toml").write_text(blocks("toml")[1])
+def test_project_of_the_documentation_loads(tmp_path):
+    (tmp_path / "edgecc.toml").write_text(blocks("toml", TOOLCHAINS)[0])
     project = read(tmp_path / "edgecc.toml")
     assert project.target == "raspberry-pi-5" and project.toolchain.libc == "glibc"
     assert project.toolchain.cc == ("clang", "--target=aarch64-linux-gnu")
