@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from kernel_harness import _call, _read
 
+from edgecc.link.elf import describe
+from edgecc.link.model_object import ARITHMETIC, FROM_LIBC
 from edgecc.lower.compile import object_bytes
 from edgecc.targets import get_target
 
@@ -84,7 +86,10 @@ def _run(cases, target, folder, plugin):
         if key not in objects:
             objects[key] = f"kernel_{len(objects)}"
             func = case.record.build(case.spec, objects[key], target)
-            (folder / f"{objects[key]}.o").write_bytes(object_bytes(func, target))
+            code = object_bytes(func, target)
+            called = set(describe(code).undefined_symbols) - FROM_LIBC
+            assert all(map(ARITHMETIC.fullmatch, called)), f"{key} calls {called}"
+            (folder / f"{objects[key]}.o").write_bytes(code)
             source.append(f"void {objects[key]}();")
         body.append(_call(case, objects[key], data) + " done();")
     source.append('int main(void) { in = fopen("in.bin", "rb"); out = fopen("out.bin", "wb"); '

@@ -5,6 +5,7 @@ from edgecc.kernels import (
     broadcast,
     compact_int8,
     compare,
+    conv2d_dsp,
     conv2d_float,
     conv2d_int8,
     conv2d_mve,
@@ -32,5 +33,6 @@ from edgecc.kernels import (
 MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv2d_float,
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
-           normalize, matmul, recentre, conv2d_mve, depthwise_mve)
+           normalize, matmul, recentre, conv2d_mve, depthwise_mve,
+           conv2d_dsp)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -11,7 +11,7 @@ through one buffer only.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import tvm
@@ -128,6 +128,15 @@ def llvm(result: str, name: str, *arguments: Any) -> Any:
 def fenced(value: Any, dtype: str) -> Any:
     """`value` rounded to float32 before anything is added to it: never contracted to an FMA."""
     return llvm(dtype, "llvm.arithmetic.fence", value)
+
+
+@contextmanager
+def imported(sources: Sequence[str]) -> Iterator[None]:
+    """Functions in LLVM IR that the body may call: `T.call_extern` by their name."""
+    with ExitStack() as stack:
+        for source in sources:
+            stack.enter_context(T.attr(0, "pragma_import_llvm", source))
+        yield
 
 
 def loop(begin: Any, end: Any) -> Any:
