@@ -44,7 +44,8 @@ class _Code:
         self.params = Parameters(k, plan.isa, self.spec.residual)
         self.buffer = k.inputs[0] if plan.direct else k.scratch
         pad = tir.T.cast(self.params.pad_value, plan.isa.activation_dtype)
-        self.ring = Ring(k, plan.ring, pad, plan.isa.to_activation)
+        self.ring = Ring(k, plan.ring, pad, plan.isa.to_activation,
+                         vectors=plan.isa.lanes > 1)
 
     def emit(self) -> None:
         from edgecc.kernels import tir

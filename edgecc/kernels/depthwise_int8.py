@@ -44,7 +44,8 @@ class _Code:
         self.params = Parameters(k, plan.isa, self.spec.residual)
         self.buffer = k.scratch if plan.ringed else k.inputs[0]
         pad = tir.T.cast(self.params.pad_value, "int8")
-        self.ring = Ring(k, plan.ring, pad, lambda values, lanes: values)
+        self.ring = Ring(k, plan.ring, pad, lambda values, lanes: values,
+                         vectors=plan.isa.lanes > 1)
 
     def emit(self) -> None:
         from edgecc.kernels import tir

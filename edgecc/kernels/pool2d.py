@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.elementwise import header, nothing, vector_bytes, word
-from edgecc.kernels.pool_window import Counts, Pooling, across_channels
+from edgecc.kernels.pool_window import VECTORS, Counts, Pooling, across_channels
 from edgecc.kernels.reference import pool_counts, pool_ratio
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Pool2d
@@ -30,6 +30,16 @@ def flattened(spec: Pool2d) -> Pool2d:
         return spec
     run = spec.h * spec.w
     return replace(spec, h=1, w=run, kh=1, kw=run, strides=(1, 1), ceil_mode=False)
+
+
+def in_words(target: Any) -> bool:
+    """Whether bytes go four at a time, each in a register of its own."""
+    return vector_bytes(target) == 4
+
+
+def side_by_side(spec: Pool2d, target: Any) -> int:
+    """Vectors of channels in one pass over a window."""
+    return 1 if spec.dtype == "int8" and in_words(target) else VECTORS
 
 
 def extent(spec: Pool2d) -> int:
@@ -80,7 +90,7 @@ def build_max(spec: Pool2d, symbol: str, target: Any) -> Any:
                 for offset, buffer, n in _spans(out + at, best, widths):
                     tir.store(k.outputs[0], offset, tir.load(buffer, 0, n), n)
 
-            across_channels(flat.c, lanes, chunk)
+            across_channels(flat.c, lanes, chunk, side_by_side(spec, target))
 
         Pooling(k, flat, spec).emit(window)
     return k.func
@@ -121,8 +131,9 @@ def build_average_float(spec: Pool2d, symbol: str, target: Any) -> Any:
     return k.func
 
 
-def _summed(k: Any, pool: Pooling, at: Any, widths: list[int], dtype: str) -> list[Any]:
-    """Registers with the window's sums."""
+def _summed(k: Any, pool: Pooling, at: Any, widths: list[int], dtype: str,
+            parts: bool = True) -> list[Any]:
+    """Registers with the window's sums; `parts`: sums of a long run first go to int16."""
     from edgecc.kernels import tir
 
     sums = _cleared(widths, dtype)
@@ -132,7 +143,7 @@ def _summed(k: Any, pool: Pooling, at: Any, widths: list[int], dtype: str) -> li
             value = tir.T.cast(tir.load(k.inputs[0], offset, n), tir.vector(dtype, n))
             tir.store(buffer, 0, tir.load(buffer, 0, n) + value, n)
 
-    if dtype != "int32" or not pool.is_run:
+    if dtype != "int32" or not pool.is_run or not parts:
         pool.positions(add)
         return sums
     return _summed_in_parts(k, pool, at, widths, sums)
@@ -174,8 +185,8 @@ def _cleared(widths: list[int], dtype: str) -> list[Any]:
 def build_average_int8(spec: Pool2d, symbol: str, target: Any) -> Any:
     from edgecc.kernels import tir
 
-    flat = flattened(spec)
-    narrow = spec.kh * spec.kw <= MOST_IN_INT16
+    flat, words = flattened(spec), in_words(target)
+    narrow = spec.kh * spec.kw <= MOST_IN_INT16 and not words
     with _open(flat, symbol, weights=True) as k:
         finish = _Finish(k, spec, target)
 
@@ -183,11 +194,11 @@ def build_average_int8(spec: Pool2d, symbol: str, target: Any) -> Any:
             finish.prepare(counts)
 
             def chunk(at: Any, widths: list[int]) -> None:
-                sums = _summed(k, pool, at, widths, "int16" if narrow else "int32")
+                sums = _summed(k, pool, at, widths, "int16" if narrow else "int32", not words)
                 for offset, buffer, n in _spans(out + at, sums, widths):
                     tir.store(k.outputs[0], offset, finish(tir.load(buffer, 0, n), n), n)
 
-            across_channels(flat.c, vector_bytes(target), chunk)
+            across_channels(flat.c, vector_bytes(target), chunk, side_by_side(spec, target))
 
         Pooling(k, flat, spec).emit(window)
     return k.func

@@ -150,17 +150,18 @@ class Pooling:
             body(self.position(ky, kx))
 
 
-def across_channels(channels: int, lanes: int, chunk: Callable[[Any, list[int]], None]) -> None:
+def across_channels(channels: int, lanes: int, chunk: Callable[[Any, list[int]], None],
+                    vectors: int = VECTORS) -> None:
     """chunk(first channel, widths of its vectors) until all channels are done."""
     from edgecc.kernels import tir
 
-    block = lanes * VECTORS
+    block = lanes * vectors
     whole = channels // block
     if whole == 1:
-        chunk(0, [lanes] * VECTORS)
+        chunk(0, [lanes] * vectors)
     elif whole:
         with tir.loop(0, whole) as turn:
-            chunk(turn * block, [lanes] * VECTORS)
+            chunk(turn * block, [lanes] * vectors)
     rest = [n for _, n in pieces(channels - whole * block, lanes)]
     if rest:
         chunk(whole * block, rest)

@@ -43,19 +43,17 @@ class Ring:
     """Emits the ring's code in the kernel under construction.
 
     `convert(values, lanes)` turns input vectors into scratch vectors; `pad` is the scratch value
-    of padding.
+    of padding, stored in vectors or, where there are none, by a loop that LLVM makes a memset of.
     """
 
-    def __init__(self, k: Any, shape: RingShape, pad: Any, convert: Callable[[Any, int], Any]):
+    def __init__(self, k: Any, shape: RingShape, pad: Any, convert: Callable[[Any, int], Any],
+                 vectors: bool = True):
         self.k, self.shape, self.spec = k, shape, shape.spec
-        self.pad, self.convert = pad, convert
+        self.pad, self.convert, self.vectors = pad, convert, vectors
 
     def clear(self) -> None:
         """Padding everywhere; call once, before the loop over rows."""
-        from edgecc.kernels import tir
-
-        with tir.loop(0, self.shape.elements // COPY_LANES) as i:
-            tir.store(self.k.scratch, i * COPY_LANES, tir.splat(self.pad, COPY_LANES), COPY_LANES)
+        self._fill(0, self.shape.elements)
 
     def slot(self, line: Any) -> Any:
         """Element offset of the slot of a padded image line."""
@@ -85,7 +83,7 @@ class Ring:
             self._copy(slot, (image * spec.h + source) * (spec.w * spec.c))
         if spec.pads[0] or spec.pads[2]:
             with tir.when(tir.T.Or(source < 0, source >= spec.h)):
-                self._blank(slot)
+                self._fill(slot, spec.w * spec.c)
 
     def _copy(self, slot: Any, source: Any) -> None:
         from edgecc.kernels import tir
@@ -96,12 +94,18 @@ class Ring:
 
         in_vectors(self.spec.w * self.spec.c, move)
 
-    def _blank(self, slot: Any) -> None:
+    def _fill(self, first: Any, count: int) -> None:
+        """Padding into `count` elements of scratch."""
         from edgecc.kernels import tir
 
-        in_vectors(self.spec.w * self.spec.c,
-                   lambda at, lanes: tir.store(self.k.scratch, slot + at,
-                                               tir.splat(self.pad, lanes), lanes))
+        def store(at: Any, lanes: int) -> None:
+            tir.store(self.k.scratch, first + at, tir.splat(self.pad, lanes), lanes)
+
+        if self.vectors:
+            in_vectors(count, store)
+            return
+        with tir.loop(0, count) as at:
+            store(at, 1)
 
 
 def in_vectors(count: int, move: Callable[[Any, int], None]) -> None:
