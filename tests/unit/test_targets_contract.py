@@ -136,15 +136,18 @@ def test_plug_in_cannot_replace_a_target(plug_ins):
         all_targets()
 
 
-def test_example_of_the_readme_registers_from_its_own_file(tmp_path, monkeypatch):
-    (block,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    (tmp_path / "allwinner_h618.py").write_text(block)
-    monkeypatch.delitem(sys.modules, "edgecc.targets.allwinner_h618", raising=False)
+@pytest.mark.parametrize("name", ["allwinner-h618", "stm32f411"])
+def test_examples_of_the_readme_register_from_their_own_files(tmp_path, monkeypatch, name):
+    blocks = re.findall(r"`targets/(\w+)\.py`:\n\n```python\n(.*?)```", README.read_text(),
+                        re.DOTALL)
+    for module, text in blocks:
+        (tmp_path / f"{module}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, f"edgecc.targets.{module}", raising=False)
     monkeypatch.setattr(targets, "__path__", [*targets.__path__, str(tmp_path)])
     all_targets.cache_clear()
     try:
-        assert findings(get_target("allwinner-h618")) == []
-        assert built_in_boards()["emulated-allwinner-h618"].target == "allwinner-h618"
+        assert findings(get_target(name)) == [] and len(blocks) == 2
+        assert built_in_boards()[f"emulated-{name}"].target == name
     finally:
         all_targets.cache_clear()
 
