@@ -17,11 +17,24 @@ def default_cache_dir() -> Path:
 
 
 @dataclass(frozen=True)
+class Asking:
+    """`ask`, with the answers of one command: a board that is opened twice asks once. Whoever
+    finds a known answer refused asks again."""
+
+    ask: Callable[[str], str]
+    known: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def __call__(self, prompt: str) -> str:
+        self.known[prompt] = self.ask(prompt)
+        return self.known[prompt]
+
+
+@dataclass(frozen=True)
 class Context:
     """Passed to every verb: no verb reads the environment, prints, or keeps globals.
 
     `progress(verb, line)` is called once per verb with its summary line. `ask(prompt)` gives a
-    secret (a board's password); None where there is nobody to be asked.
+    secret (a board's password); None where there is nobody to be asked. An `Asking` remembers.
     """
 
     cache_dir: Path = field(default_factory=default_cache_dir)

@@ -13,7 +13,7 @@ from typing import Any
 from edgecc.cli import preprocessing, project, toolchains
 from edgecc.cli.console import Console
 from edgecc.config import IMPLEMENTED, CompileConfig
-from edgecc.context import Context
+from edgecc.context import Asking, Context
 from edgecc.errors import BoardError, ConfigError
 
 
@@ -86,7 +86,7 @@ def asking(console: Console) -> Callable[[str], str] | None:
         except EOFError as error:
             raise BoardError("nothing was typed", where=prompt.strip(" :")) from error
 
-    return ask
+    return Asking(ask)
 
 
 def target(args: argparse.Namespace) -> str:

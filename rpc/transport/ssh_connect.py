@@ -2,7 +2,7 @@
 
 Host keys are verified against the user's known_hosts and the board's own, on the jump host and
 behind it; nothing is ever accepted on trust. Secrets are asked for only when keys do not do, and
-live no longer than the Login.
+live no longer than the Login, or the command that asks (`Asking`).
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Login:
         self._board = with_ssh_config(board) if board.ssh_config else board
         self._ask = ask
         self._secrets: dict[str, Any] = {}
+        self._tried: set[str] = set()  # prompts whose known answer did not do
         gateway = gateway_of(self._board)
         self._gateway = Login(gateway, ask) if gateway else None
 
@@ -123,13 +124,23 @@ class Login:
         if self._ask is None:
             return None
         if isinstance(error, paramiko.PasswordRequiredException):
-            return {"passphrase": self._ask(f"Passphrase of {self._board.key or 'your key'}: ")}
+            return {"passphrase": self._secret(f"Passphrase of {self._board.key or 'your key'}: ")}
         user = self._board.user or getpass.getuser()
         if not _is_refusal(error) or not set(TYPED) & set(_allowed(client, user)):
             return None
-        password = self._ask(f"{user}@{self._board.host}'s password: ")
+        password = self._secret(f"{user}@{self._board.host}'s password: ")
         return {"password": password, "key_filename": None, "allow_agent": False,
                 "look_for_keys": False}
+
+    def _secret(self, prompt: str) -> str:
+        """What was answered before, or for another board of this command; else what is now."""
+        assert self._ask is not None
+        known: dict[str, str] = getattr(self._ask, "known", {})
+        if prompt in known and prompt not in self._tried:
+            self._tried.add(prompt)
+            return known[prompt]
+        self._tried.add(prompt)
+        return self._ask(prompt)
 
 
 def gateway_of(board: Board) -> Board | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import paramiko
 import pytest
 
+from edgecc.context import Asking
 from edgecc.errors import BoardError
 from edgecc.rpc import loopback
 from edgecc.rpc.board import Board
@@ -221,6 +222,19 @@ def test_a_password_is_asked_for_until_it_is_right_and_not_again(home):
             client.close()
         assert prompts == ["me@127.0.0.1's password: "] * 2
         assert "sesame" not in repr(board)
+
+
+def test_a_password_is_known_to_every_connection_of_a_command(home):
+    with door(home) as board:
+        ask, prompts = answers("wrong", "sesame")
+        asking = Asking(ask)
+        for _ in range(2):
+            connect(board, asking).close()
+        assert len(prompts) == 2 and "sesame" not in repr(asking)
+        asking.known[prompts[0]] = "stale"
+        ask, more = answers("sesame")
+        connect(board, Asking(ask, asking.known)).close()
+        assert more == prompts[:1]
 
 
 def test_three_wrong_passwords_are_enough(home):
