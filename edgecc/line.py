@@ -155,6 +155,8 @@ def linked(manifest: Mapping[str, Any]) -> str:
     kilobytes = [(name, manifest[f"{name}_bytes"] / 1000) for name in ("runner", "code", "weights")]
     sizes = " · ".join(f"{name} {size:,.1f} KB" for name, size in kilobytes)
     note = manifest["threads"]["note"]
+    if not manifest["runner_bytes"] and manifest["target_info"]["runner"] == "baremetal":
+        sizes += " · the chip has room for the model, but none for a runner to measure it"
     return sizes if note is None else f"{sizes} · {note}"
 
 

@@ -78,7 +78,8 @@ def prepare(transport: Transport, files: Mapping[str, bytes], manifest: Mapping[
         if path not in files:
             raise BundleError(f"has no {path}, so it cannot be run",
                               where=str(manifest.get("name")),
-                              advice="compile it for a target with a runner")
+                              advice="compile it for a target with a runner, and with room "
+                              "for it beside the model")
     if microcontroller.is_bare(manifest):
         info = microcontroller.identify(transport.board, files, manifest)
         return info, deploy(transport, files["runner/runner"], files["weights.bin"])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
-from edgecc.errors import ConfigError
+from edgecc.errors import ConfigError, ToolchainError
 from edgecc.link import footprint
 from edgecc.link.archive import archive
 from edgecc.link.firmware import firmware
@@ -30,6 +30,7 @@ from edgecc.targets.target import Target
 
 RUNNER_STACK_BYTES = 2048  # of the runner itself, below the model's
 UNKNOWN_STACK_BYTES = 32768  # where the model's cannot be told
+MORE_BYTES = 1 << 24
 START = {"arm": "start_arm.c", "riscv32": "start_riscv.c"}
 
 
@@ -57,7 +58,8 @@ def link_baremetal(
     """Everything that a bundle for a chip without an operating system holds of code and C.
 
     Paths: lib/lib<p>.a, lib/<p>_weights.o, include/<p>.h, src/<p>.c, src/<p>_weights.s (for
-    weights.bin beside it), src/<p>.ld (the memory map) and runner/runner.
+    weights.bin beside it), src/<p>.ld (the memory map) and, where the chip has room for it beside
+    the model, runner/runner.
     Raises ToolchainError as `link_linux`, DoesNotFit for a memory that is too small,
     TargetError for memories that hold no program, ConfigError for several threads.
     """
@@ -82,9 +84,8 @@ def link_baremetal(
 
 def _files(parts: _Parts, layout: Layout, found: Footprint, name: str) -> LinkedFiles:
     prefix, stack = parts.prefix, found.stack_bytes
-    room = RUNNER_STACK_BYTES + (UNKNOWN_STACK_BYTES if stack is None else stack)
-    script = linker_script(layout, stack_bytes=room, arena_bytes=parts.facts.arena_bytes,
-                           align=parts.facts.arena_align)
+    script = _script(parts, layout, stack)
+    runner = _runner_that_fits(parts, layout, script, stack, name)
     return {
         **{path: text.encode() for path, text in parts.texts.items()},
         f"src/{prefix}_weights.s": weights_source(parts.driver, prefix).encode(),
@@ -92,8 +93,27 @@ def _files(parts: _Parts, layout: Layout, found: Footprint, name: str) -> Linked
         f"lib/lib{prefix}.a": archive({f"{prefix}.o": parts.model}),
         f"lib/{prefix}_weights.o": parts.weights,
         "report/size.json": found.dump(),
-        "runner/runner": _runner(parts, script, name),
+        **({} if runner is None else {"runner/runner": runner}),
     }
+
+
+def _script(parts: _Parts, layout: Layout, stack: int | None) -> str:
+    room = RUNNER_STACK_BYTES + (UNKNOWN_STACK_BYTES if stack is None else stack)
+    return linker_script(layout, stack_bytes=room, arena_bytes=parts.facts.arena_bytes,
+                         align=parts.facts.arena_align)
+
+
+def _runner_that_fits(parts: _Parts, layout: Layout, script: str, stack: int | None,
+                      name: str) -> bytes | None:
+    """None where the chip has room for the model but not for the runner around it: what fails to
+    link for another reason fails with more memory too."""
+    try:
+        return _runner(parts, script, name)
+    except ToolchainError:
+        larger = Layout(*(replace(region, size_bytes=region.size_bytes + MORE_BYTES)
+                          for region in (layout.code, layout.weights, layout.ram)))
+        _runner(parts, _script(parts, larger, stack), name)
+        return None
 
 
 def _arena_region(plan: MemoryPlan) -> str | None:

@@ -2,13 +2,15 @@
 
 import dataclasses
 
+import bundle_maker
 import link_models
 import pytest
 
+from edgecc import line
 from edgecc.config import CompileConfig
 from edgecc.context import Context
-from edgecc.errors import DoesNotFit
-from edgecc.link import link_baremetal
+from edgecc.errors import DoesNotFit, ToolchainError
+from edgecc.link import baremetal, link_baremetal
 from edgecc.targets import get_target
 from edgecc.targets.target import Region
 
@@ -77,3 +79,23 @@ def test_one_memory_for_everything():
     everything = Region("ram", 700, base=0x20000000, may_hold=("code", "weights", "arena"))
     error = refused(M4, everything)
     assert set(error.live_bytes) == {"code", "weights", "arena", "context", "stack", "data"}
+
+
+def test_a_chip_with_room_for_the_model_alone_gets_no_runner():
+    for memories in ((flash(2300), ram(ROOM)), (flash(ROOM), ram(900))):
+        files = linked(M4, *memories)
+        assert "runner/runner" not in files and {"lib/libtiny.a", "src/tiny.ld"} <= set(files)
+    assert "runner/runner" in linked(M4, flash(ROOM), ram(ROOM))
+
+
+def test_a_runner_that_cannot_be_linked_at_all_is_an_error(monkeypatch):
+    monkeypatch.setattr(baremetal, "START", {"arm": "app.c"})  # calls a main that nobody has
+    with pytest.raises(ToolchainError, match="main"):
+        linked(M4, flash(ROOM), ram(ROOM))
+
+
+def test_what_the_line_says_of_a_bundle_without_runner():
+    info = {"runner": "baremetal"}
+    manifest = bundle_maker.manifest(runner_bytes=0, target_info=info, threads={"note": None})
+    assert "no" in line.linked(manifest) and "for a runner to measure it" in line.linked(manifest)
+    assert "measure it" not in line.linked({**manifest, "runner_bytes": 9})
