@@ -177,7 +177,8 @@ class _Code:
         from edgecc.kernels import tir
 
         spec, plan = self.spec, self.plan
-        tile = Tile(plan.isa, rows, *widths)
+        isa = plan.isa if widths[0] == plan.nr else plan.isa.fitted(widths[0])
+        tile = Tile(isa, rows, *widths)
         first = block + 8 * widths[0]
         size = np.dtype(plan.isa.weight_dtype).itemsize
         stride = spec.c * (1 if plan.flat else spec.strides[1])
@@ -214,6 +215,8 @@ class _Code:
 TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (dotprod.DotProd(), ((4, 16), (5, 16), (8, 8), (1, 64))),
     (neon.Neon(), ((4, 4), (1, 16))),
+    (rvv.Rvv256Double(), ((3, 64),)),
+    (rvv.Rvv256Pairs(), ((1, 128),)),
     (rvv.Rvv256(), ((7, 32), (4, 32))),
     (rvv.Rvv256Half(), ((14, 16), (8, 16))),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),

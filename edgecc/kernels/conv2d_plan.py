@@ -61,7 +61,8 @@ class Plan:
 
     @property
     def columns(self) -> Columns:
-        return Columns(self.spec.k // self.spec.groups, self.nr, self.isa.lanes)
+        count = self.spec.k // self.spec.groups
+        return Columns(count, self.nr, self.isa.fitted(count % self.nr).lanes)
 
     @property
     def group_bytes(self) -> int:
@@ -110,9 +111,10 @@ class Plan:
         tiles = tails * (1 if self.flat else spec.n * spec.oh)
         total = 0.0
         for _, width, _ in self.columns.blocks():
+            isa = self.isa if width == self.nr else self.isa.fitted(width)
             vectors = width / (isa.columns or isa.lanes)
             spill = 1.0 if self.mr * vectors + self.mr + 2 <= isa.registers else 2.0
-            per_tile = steps * vectors * 0.6 + self.mr * vectors + 12
+            per_tile = steps * vectors * isa.column_cost + self.mr * vectors + 12
             loads = steps * isa.chunk(isa.piece) / isa.piece
             per_row = steps * vectors * isa.multiply_cost + loads + width / isa.lanes * 5.5 + 4
             total += spill * (tiles * per_tile + rows * per_row)

@@ -103,7 +103,8 @@ def pack_blocks(
     for start, width, used in columns.blocks():
         block = np.zeros((width, depth), isa.weight_dtype)
         block[:used] = full.reshape(count, depth)[start : start + used]
-        packed = _by_step(isa, block.reshape(width, segments, -1))
+        fitted = isa if width == columns.nr else isa.fitted(width)
+        packed = _by_step(fitted, block.reshape(width, segments, -1))
         head = np.zeros((2, width), np.int32)
         head[0, :used] = wrapped(bias[start : start + used])
         head.view(np.float32)[1, :used] = scale[start : start + used]
@@ -120,7 +121,7 @@ def _by_step(isa: Isa, block: np.ndarray) -> np.ndarray:
         chunk = isa.chunk(length)
         piece = block[:, :, at : at + length].reshape(width, segments, length // chunk, chunk)
         steps = np.ascontiguousarray(piece.transpose(1, 2, 0, 3))
-        parts.append(steps.reshape(segments, -1))
+        parts.append(isa.arranged(steps).reshape(segments, -1))
     return np.ascontiguousarray(np.concatenate(parts, axis=1)).view(np.uint8).ravel()
 
 
@@ -191,15 +192,18 @@ class Tile:
 
         weights = k.weights(self.isa.weight_dtype)
         pieces = self.isa.widths(padded(values, self.isa.group))
-        whole = [p for p in pieces if p[1] == self.isa.piece]
-        if len(whole) > UNROLLED_PIECES:
-            with tir.loop(0, len(whole)) as step:
-                self._piece(acc, buffer, base + step * self.isa.piece, stride, weights,
-                            at + step * (self.isa.piece * self.width), self.isa.piece)
-            pieces = pieces[len(whole) :]
-        for offset, length in pieces:
-            self._piece(acc, buffer, base + offset, stride, weights, at + offset * self.width,
-                        length)
+        whole = sum(length == self.isa.piece for _, length in pieces) // self.isa.turns
+
+        def add(first: Any, some: list[tuple[int, int]]) -> None:
+            for offset, length in some:
+                self._piece(acc, buffer, base + (first + offset), stride, weights,
+                            at + (first + offset) * self.width, length)
+
+        if whole * self.isa.turns > UNROLLED_PIECES:
+            with tir.loop(0, whole) as turn:
+                add(turn * (self.isa.piece * self.isa.turns), pieces[: self.isa.turns])
+            pieces = pieces[whole * self.isa.turns :]
+        add(0, pieces)
 
     def _piece(
         self, acc: Any, buffer: Any, base: Any, stride: int, weights: Any, at: Any, length: int
@@ -212,7 +216,7 @@ class Tile:
         for step in range(length // chunk):
             for j in range(0, self.width, self.columns):
                 offset = at + (step * self.width + j) * chunk
-                column = tir.let(tir.load(weights, offset, self.columns * chunk))
+                column = isa.column(weights, offset, chunk)
                 for i in range(self.mr):
                     place = self.place(i, j)
                     value = isa.multiply(tir.load(acc, place, self.lanes), rows[i][step], column)

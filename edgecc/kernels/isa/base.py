@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 MAGIC = 12582912.0  # 1.5 * 2^23: adding it rounds |x| < 2^22 half to even
 MAGIC_BITS = 0x4B400000
 
@@ -29,9 +31,11 @@ class Isa:
     columns: ClassVar[int] = 0  # output columns per accumulator vector; 0: one per lane
     partials: ClassVar[int] = 1  # partial sums of a column in an accumulator vector
     multiply_cost: ClassVar[float] = 1.0  # instructions per multiply step
+    column_cost: ClassVar[float] = 0.6  # the same, shared by the rows of a tile
     narrow_weights: ClassVar[bool] = False  # exact only while no weight is -128
     registers: ClassVar[int] = 16
     piece: ClassVar[int] = 1  # most values of K one activation load brings
+    turns: ClassVar[int] = 1  # such loads in one turn of the loop over K
     activation_dtype: ClassVar[str] = "int8"
     activation_offset: ClassVar[int] = 0
     reads_input: ClassVar[bool] = True  # can use activations where they lie, without a copy
@@ -58,6 +62,20 @@ class Isa:
         from edgecc.kernels import tir
 
         return [tir.let(tir.T.cast(tir.load(buffer, offset + i), "int32")) for i in range(width)]
+
+    def fitted(self, columns: int) -> Isa:
+        """The instruction set for the last block, which has `columns` columns or a few more."""
+        return self
+
+    def arranged(self, steps: np.ndarray) -> np.ndarray:
+        """Weights (..., columns, K of a multiply step) in the order that `column` reads them."""
+        return steps
+
+    def column(self, weights: Any, offset: Any, chunk: int) -> Any:
+        """The weights of one multiply step and accumulator, from element `offset` on."""
+        from edgecc.kernels import tir
+
+        return tir.let(tir.load(weights, offset, (self.columns or self.lanes) * chunk))
 
     def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
         """acc + activation · weights, lane by lane."""

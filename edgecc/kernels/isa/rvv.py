@@ -1,24 +1,34 @@
-"""RISC-V V 1.0 with 256-bit registers: VWMACC.VX, int16 times int16 into int32.
+"""RISC-V V 1.0: VWMACC.VX, int16 times int16 into int32.
 
 A row of weights is widened to int16 once and multiplied by one activation per row of the tile.
-Source: RISC-V "V" Vector Extension, version 1.0, §11.13.
+An accumulator is a group of registers: the more columns it has, the fewer instructions there are
+per column, and the fewer rows find room. A last block of few columns takes a narrower group.
+Source: RISC-V "V" Vector Extension, version 1.0, §3.4.2 and §11.13.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from functools import cache
+from typing import Any, ClassVar, cast
+
+import numpy as np
 
 from edgecc.kernels.isa.base import Isa
 
 
-class Rvv256(Isa):
-    """32 columns: an accumulator is a group of four registers, so eight of them exist."""
+class Rvv(Isa):
+    """What all lengths of registers share; `least` lanes are two registers of int32."""
 
-    name: ClassVar[str] = "rvv256"
-    requires: ClassVar[frozenset[str]] = frozenset({"rvv256"})
-    lanes: ClassVar[int] = 32
-    registers: ClassVar[int] = 9
+    least: ClassVar[int]
+    column_cost: ClassVar[float] = 3.0
+    turns: ClassVar[int] = 4
     fast: ClassVar[bool] = True
+
+    def fitted(self, columns: int) -> Isa:
+        lanes, kind = self.least, cast(Any, type(self))
+        while lanes < min(columns, self.lanes):
+            lanes *= 2
+        return _of_lanes(kind, lanes)
 
     def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
         """One int16 scalar kept in a local: a cast alone would move behind the broadcast."""
@@ -36,8 +46,75 @@ class Rvv256(Isa):
         return acc + tir.T.cast(weights, wide) * spread
 
 
+@cache
+def _of_lanes(kind: Any, lanes: int) -> Rvv:
+    """`kind` with accumulators of `lanes` columns."""
+    made: Rvv = type(f"{kind.__name__}Of{lanes}", (kind,), {"lanes": lanes})()
+    return made
+
+
+class Pairs(Rvv):
+    """For one row: two products are summed in int16 from int8 weights as they are, so no weight
+    is widened and half as many int32 are added. Two pairs in turn share the changes of width."""
+
+    group: ClassVar[int] = 4
+    piece: ClassVar[int] = 4
+    turns: ClassVar[int] = 1
+    multiply_cost: ClassVar[float] = 9.5
+    column_cost: ClassVar[float] = 8.0
+    narrow_weights: ClassVar[bool] = True
+
+    def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
+        one = super().load
+        return [[one(buffer, offset + i, 1)[0] for i in range(width)]]
+
+    def arranged(self, steps: np.ndarray) -> np.ndarray:
+        """All columns of a vector for the first activation, then for the second, and so on."""
+        *outer, width, group = steps.shape
+        vectors = steps.reshape(*outer, width // self.lanes, self.lanes, group)
+        return vectors.swapaxes(-1, -2).reshape(steps.shape)
+
+    def column(self, weights: Any, offset: Any, chunk: int) -> Any:
+        from edgecc.kernels import tir
+
+        return [tir.let(tir.load(weights, offset + i * self.lanes, self.lanes))
+                for i in range(chunk)]
+
+    def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
+        from edgecc.kernels import tir
+
+        half, wide = tir.vector("int16", self.lanes), tir.vector("int32", self.lanes)
+        products = [tir.T.cast(w, half) * tir.splat(a, self.lanes)
+                    for a, w in zip(activation, weights, strict=True)]
+        for first, second in zip(products[::2], products[1::2], strict=True):
+            acc = acc + tir.T.cast(first + second, wide)
+        return acc
+
+
+class Rvv256(Rvv):
+    """VLEN 256. 32 columns: an accumulator is a group of four registers, so eight of them exist."""
+
+    name: ClassVar[str] = "rvv256"
+    requires: ClassVar[frozenset[str]] = frozenset({"rvv256"})
+    least: ClassVar[int] = 16
+    lanes: ClassVar[int] = 32
+    registers: ClassVar[int] = 16
+
+
 class Rvv256Half(Rvv256):
     """16 columns, for layers with fewer outputs and taller tiles."""
 
     lanes: ClassVar[int] = 16
-    registers: ClassVar[int] = 17
+    registers: ClassVar[int] = 30
+    turns: ClassVar[int] = 2  # with four, the activations of 14 rows find no room
+
+
+class Rvv256Double(Rvv256):
+    """64 columns: three accumulators, and the weights in the group that is left."""
+
+    lanes: ClassVar[int] = 64
+    registers: ClassVar[int] = 8
+
+
+class Rvv256Pairs(Pairs, Rvv256Double):
+    """Two accumulators, two groups of int16 sums."""
