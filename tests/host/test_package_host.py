@@ -11,6 +11,8 @@ import edgecc
 from edgecc.bundle.package import package, write
 from edgecc.cli.main import main
 from edgecc.errors import BundleError, ConfigError
+from edgecc.link import describe
+from edgecc.lower.runner_glue import runtime_text
 
 pytestmark = pytest.mark.host
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wcast-align", "-Wshadow", "-pedantic")
@@ -62,9 +64,12 @@ def test_the_single_file_builds_without_a_word(bundle, tmp_path, compiler):
 def test_headers_are_c_plus_plus(bundle, tmp_path):
     needs("g++")
     write(package(bundle, "c-source"), tmp_path / "out")
+    (tmp_path / "out" / "baremetal.h").write_text(runtime_text("baremetal/baremetal.h"))
     (tmp_path / "out" / "all.cpp").write_text("".join(
-        f'#include "{name}.h"\n' for name in ("net", "net_weights", "net_selftest")))
+        f'#include "{name}.h"\n' for name in ("net", "net_weights", "net_selftest", "baremetal"))
+        + "void use();\nvoid use() { edgecc_fill_memory(); edgecc_say(\"\"); }\n")
     run(tmp_path / "out", "g++", "-std=c++17", *STRICT, "-Iinclude", "-c", "all.cpp", "-o", "o.o")
+    assert "edgecc_say" in describe((tmp_path / "out" / "o.o").read_bytes()).undefined_symbols
 
 
 @pytest.mark.parametrize("format, lines", [

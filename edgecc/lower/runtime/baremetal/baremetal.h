@@ -7,6 +7,10 @@
 
 #define EDGECC_EXIT_FAULT 86
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Placed by the linker script. The stack lies below all else in RAM, the arena at its end, so
    that overrunning either is a fault. */
 extern uint32_t edgecc_stack_start[], edgecc_stack_end[], edgecc_ram_end[];
@@ -33,4 +37,8 @@ static inline void edgecc_fill_memory(void) {
   for (to = edgecc_data_start; to < edgecc_data_end;) *to++ = *from++;
   for (to = edgecc_bss_start; to < edgecc_bss_end;) *to++ = 0;
 }
+
+#ifdef __cplusplus
+}
+#endif
 #endif
