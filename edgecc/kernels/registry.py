@@ -61,13 +61,15 @@ def find(name: str) -> KernelRecord:
 
 def candidates(spec: Spec, features: Iterable[str], small: bool = False) -> list[KernelRecord]:
     """Kernels for `spec` that the features allow and that accept it: those that suit the core
-    first, cheapest first. `small`: those whose shape is data, where there are any."""
+    first, cheapest first. `small`: those whose shape is data, where there are any and no
+    vectors to lose."""
     have = frozenset(features)
     strong = strengths(have)
     fitting = [k for k in all_kernels() if (k.op, k.dtype) == (spec.op, spec.dtype)
                and k.requires <= have and k.accepts(spec) is None]
     shared = [k for k in fitting if k.code is not None]
-    fitting = shared if small and shared else [k for k in fitting if k.code is None]
+    small = small and bool(shared) and "vectors" not in strong
+    fitting = shared if small else [k for k in fitting if k.code is None]
     return sorted(fitting, key=lambda k: (not k.wants <= strong, k.cost(spec), k.name))
 
 
