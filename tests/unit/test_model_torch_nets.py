@@ -1,12 +1,10 @@
-"""Networks in torch through the whole line, on this machine and on an emulated Raspberry Pi 5."""
+"""Networks in torch, imported and quantized. emulated/test_matrix.py runs them on targets."""
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 from shared_data import shared
 
@@ -14,17 +12,11 @@ torch = pytest.importorskip("torch", reason="needs torch (pip install 'edgecc[to
 
 import torch_nets  # noqa: E402
 
-import edgecc  # noqa: E402
 from edgecc import model, quantize  # noqa: E402
-from edgecc.bundle import oracle  # noqa: E402
 from edgecc.config import CompileConfig  # noqa: E402
 from edgecc.model.torch_weights import difference, load_weights  # noqa: E402
 
-pytestmark = [
-    pytest.mark.emulated, pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("qemu-aarch64") is None, reason="needs qemu-aarch64"),
-]
-TARGETS = ("host", "raspberry-pi-5")
+pytestmark = pytest.mark.slow
 CALIBRATION, JUDGED = 32, 48
 # Signal to noise of int8 against float32. Random weights of many layers spread every rounding
 # as they spread the picture; ResNet-20 is trained.
@@ -72,21 +64,3 @@ def test_int8_answers_are_like_those_of_float32(net):
     alike = quantize.agreement(loaded, int8, net.pictures(JUDGED, 2))
     assert alike["output_sqnr_db"] > LEAST_SQNR_DB[net.name], (alike, report.worst)
     assert report.left_in_float == () and report.int8_macs_fraction == 1.0
-
-
-@pytest.mark.parametrize("quantization", ["int8", "none"])
-def test_the_whole_line(net, quantization):
-    answers, given = {}, None
-    for target in TARGETS:
-        bundle = edgecc.compile(net.imported, target=target, quantization=quantization,
-                                calibration=net.pictures(CALIBRATION, 1))
-        assert bundle.bench(count=2, warmup=1).to_json()["golden"] == "pass"
-        given = given or [inputs for inputs, _ in bundle.vectors()]
-        answers[target] = bundle.run_many(given, native=True)
-        found = oracle.compare(bundle, zip(given, answers[target], strict=True))
-        assert all(agreement.holds for agreement in found), (target, found)
-    here, there = (np.stack([a["output"] for a in answers[target]]) for target in TARGETS)
-    if quantization == "int8":
-        assert here.tobytes() == there.tobytes()
-    else:
-        np.testing.assert_allclose(here, there, rtol=0, atol=1e-4 * np.abs(here).max())
