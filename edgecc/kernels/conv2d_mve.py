@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from edgecc.kernels.conv2d_mve_plan import STEP, UNROLLED_STEPS, Plan
+from edgecc.kernels.conv2d_mve_plan import Plan
 from edgecc.kernels.fully_connected_int8 import as_conv2d
 from edgecc.kernels.int8_tile import HEADER_BYTES
-from edgecc.kernels.isa.mve import VMLADAVA, Mve
+from edgecc.kernels.isa.mve import Mve
+from edgecc.kernels.isa.mve_loop import STEP
 from edgecc.kernels.mve_end import LANES, End
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
@@ -30,8 +31,9 @@ def build(plan: Plan, symbol: str) -> Any:
     size = spec.n * spec.oh * spec.ow * spec.k
     inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
     inputs += [("int8", size)] if spec.residual else []
-    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                    scratch=("int8", plan.scratch_bytes()), may_alias=True) as k:
+    with (tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
+                     scratch=("int8", plan.scratch_bytes()), may_alias=True) as k,
+          tir.imported([plan.loop.text()])):
         _Code(k, plan).emit()
     return k.func
 
@@ -43,15 +45,11 @@ class _Code:
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec
-        self.end = End(k, plan.spec.residual, plan.spec.clamp)
+        self.end = End(k, plan.spec.residual, bounds=True)
         pad = tir.T.cast(self.end.params.pad_value, "int8")
         self.ring = Ring(k, plan.ring, pad, lambda values, lanes: values)
         self.windows = k.area("int8", plan.ring_bytes)
         self.sums = k.area("int32", plan.ring_bytes + plan.window_bytes)
-        # A zero that LLVM knows nothing of: sums might overwrite windows, so these are not hoisted
-        # out of the loop over columns, only to be spilled.
-        unrolled = plan.steps <= UNROLLED_STEPS
-        self.zero = tir.let(k.weights("int32")[15]) if unrolled else 0
         self.lines: list[Any] = []
 
     def emit(self) -> None:
@@ -73,19 +71,18 @@ class _Code:
                 self._tile(image, y, t * self.plan.mr, row * self.spec.ow)
 
     def _tile(self, image: Any, y: Any, first: Any, before: Any) -> None:
-        """Positions first.. of a row that `before` positions precede: rows past the end are
-        computed again from the last one, and not stored."""
+        """Positions first.. of a row that `before` positions precede. Those past the end are the
+        last one again, with the same result."""
         from edgecc.kernels import tir
 
         plan = self.plan
-        used = tir.let(tir.T.min(plan.row_length - first, plan.mr))
-        bases = [tir.let(self._place(image, y, tir.T.min(first + i, plan.row_length - 1)))
-                 for i in range(plan.mr)]
-        if not plan.direct:
+        positions = [tir.let(tir.T.min(first + i, plan.row_length - 1)) for i in range(plan.mr)]
+        if plan.direct:
+            bases = [tir.let(self._place(image, y, x)) for x in positions]
+        else:
             self._gather(image, y, first)
             bases = [i * plan.steps * STEP for i in range(plan.mr)]
-        out = (before + first) * self.spec.k
-        self._columns(bases, used, out)
+        self._columns(bases, [tir.let((before + x) * self.spec.k) for x in positions])
 
     def _place(self, image: Any, y: Any, x: Any) -> Any:
         """Element offset of position x where windows are read in place."""
@@ -128,73 +125,52 @@ class _Code:
             return self.ring.slot(line)
         return (image * self.spec.h + line) * (self.spec.w * self.spec.c)
 
-    def _columns(self, bases: list[Any], used: Any, out: Any) -> None:
+    def _columns(self, bases: list[Any], outs: list[Any]) -> None:
+        """All columns of the windows at `bases`, to elements `outs` of the output."""
         from edgecc.kernels import tir
 
         plan, kept = self.plan, self.plan.columns_kept
         if plan.spec.k <= kept:
-            self._some_columns(bases, used, out, 0, plan.blocks, plan.spec.k)
+            self._some_columns(bases, outs, 0, plan.spec.k)
             return
         whole, rest = divmod(plan.spec.k, kept)
         with tir.loop(0, whole) as turn:
-            self._some_columns(bases, used, out, turn * kept, kept // plan.nr, kept)
+            self._some_columns(bases, outs, turn * kept, kept)
         if rest:
-            self._some_columns(bases, used, out, whole * kept, -(-rest // plan.nr), rest)
+            self._some_columns(bases, outs, whole * kept, rest)
 
-    def _some_columns(self, bases: list[Any], used: Any, out: Any, first: Any, blocks: int,
-                      columns: int) -> None:
+    def _some_columns(self, bases: list[Any], outs: list[Any], first: Any, columns: int) -> None:
         """Sums of all rows and `columns` columns, then their end."""
         from edgecc.kernels import tir
 
         plan = self.plan
         size = plan.steps * plan.nr * STEP
         start = HEADER_BYTES + 8 * padded(plan.spec.k, LANES)
-        with tir.loop(0, blocks) as b:
+        with tir.loop(0, -(-columns // plan.nr)) as b:
             at = start + (first // plan.nr + b) * size
             self._sums(bases, tir.let(at), b * plan.nr)
-        with tir.loop(0, used) as i:
-            _in_fours(columns, lambda j, lanes: self._finish(i, first, j, lanes, out))
+        _in_fours(columns, lambda j, lanes: self._finish(first, j, lanes, outs))
 
     def _sums(self, bases: list[Any], at: Any, column: Any) -> None:
         from edgecc.kernels import tir
 
-        plan = self.plan
-        acc = tir.local(plan.mr * plan.nr, "int32")
-        for i in range(plan.mr * plan.nr):
-            tir.store(acc, i, tir.T.int32(0))
-        if plan.steps <= UNROLLED_STEPS:
-            for s in range(plan.steps):
-                self._step(acc, bases, at, s)
-        else:
-            self._step(acc, bases, at, 0)  # outside the loop: no accumulators to clear before it
-            with tir.loop(1, plan.steps) as s:
-                self._step(acc, bases, at, s)
-        for i in range(plan.mr):
-            at = self.zero + i * plan.columns_kept + column
-            for j in range(plan.nr):
-                tir.store(self.sums, at + j, acc[i * plan.nr + j])
+        address, buffer = tir.T.address_of, self.windows
+        if self.plan.direct:
+            buffer = self.k.inputs[0]
+        tir.T.evaluate(tir.T.call_extern(
+            "void", self.plan.loop.symbol, address(self.sums[column]),
+            address(self.k.weights("int8")[at]), *(address(buffer[base]) for base in bases)))
 
-    def _step(self, acc: Any, bases: list[Any], at: Any, s: Any) -> None:
+    def _finish(self, first: Any, j: Any, lanes: int, outs: list[Any]) -> None:
         from edgecc.kernels import tir
 
-        plan, zero = self.plan, tir.T.int32(0)
-        buffer = self.k.inputs[0] if plan.direct else self.windows
-        rows = [tir.let(tir.load(buffer, base + s * STEP, STEP)) for base in bases]
-        for j in range(plan.nr):
-            w = tir.let(tir.load(self.k.weights("int8"), at + (s * plan.nr + j) * STEP, STEP))
-            for i, row in enumerate(rows):
-                place = i * plan.nr + j
-                tir.store(acc, place, tir.llvm("int32", VMLADAVA, zero, zero, zero, acc[place],
-                                               row, w))
-
-    def _finish(self, i: Any, first: Any, j: Any, lanes: int, out: Any) -> None:
-        from edgecc.kernels import tir
-
-        bias = HEADER_BYTES // 4 + first + j
-        total = tir.load(self.sums, self.zero + i * self.plan.columns_kept + j, LANES)
-        total = total + tir.load(self.k.weights("int32"), bias, LANES)
-        scale = tir.load(self.k.weights("float32"), bias + padded(self.spec.k, LANES), LANES)
-        self.end(total, scale, out + i * self.spec.k + first + j, lanes)
+        at = HEADER_BYTES // 4 + first + j
+        bias = tir.let(tir.load(self.k.weights("int32"), at, LANES))
+        scale = tir.let(
+            tir.load(self.k.weights("float32"), at + padded(self.spec.k, LANES), LANES))
+        totals = [tir.load(self.sums, i * self.plan.columns_kept + j, LANES) + bias
+                  for i in range(self.plan.mr)]
+        self.end.rows(totals, scale, [out + first + j for out in outs], lanes)
 
 
 def _in_fours(count: int, emit: Callable[[Any, int], None]) -> None:

@@ -14,13 +14,12 @@ import numpy as np
 
 from edgecc.kernels.int8_tile import header, wrapped
 from edgecc.kernels.isa.mve import Mve
+from edgecc.kernels.isa.mve_loop import STEP, Loop
 from edgecc.kernels.mve_end import LANES
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
-STEP = 16
 MOST_COLUMNS = 96  # whose sums are kept in scratch at a time; a multiple of 4 and of every tile
-UNROLLED_STEPS = 4  # of all K; more are a loop after the first
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,10 @@ class Plan:
     def window_bytes(self) -> int:
         return 0 if self.direct else self.mr * self.steps * STEP
 
+    @property
+    def loop(self) -> Loop:
+        return Loop(self.mr, self.nr, self.steps, self.columns_kept)
+
     def scratch_bytes(self) -> int:
         return self.ring_bytes + self.window_bytes + 4 * self.mr * self.columns_kept
 
@@ -99,8 +102,7 @@ class Plan:
         spec = self.spec
         rows = 1 if self.flat else spec.n * spec.oh
         tiles = rows * -(-self.row_length // self.mr)
-        per_step = self.mr * self.nr + self.mr + self.nr + (self.steps > UNROLLED_STEPS)
-        block = self.steps * per_step + self.mr * self.nr * 0.6 + 6
+        block = self.steps * (self.mr * self.nr + self.mr + self.nr) + self.mr * self.nr * 0.6 + 6
         gather = 0 if self.direct else self.mr * (2.0 * self.steps + 10)
         outputs = rows * self.row_length * spec.k
         return (tiles * (self.blocks * block + gather + 10 * self.mr + 10)

@@ -105,7 +105,7 @@ class _Code:
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec
-        self.end = End(k, plan.spec.residual, plan.spec.clamp)
+        self.end = End(k, plan.spec.residual, bounds=plan.spec.clamp)
         byte = tir.T.cast(self.end.params.pad_value, "uint8")
         self.pad_top = tir.let(tir.T.cast(byte, "int32") << 24)
         self.pads = tir.let(tir.T.reinterpret("int32x4", tir.splat(byte, 4 * LANES)))

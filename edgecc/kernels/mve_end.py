@@ -16,13 +16,17 @@ VCVTN = "llvm.arm.mve.vcvtn.v4i32.v4f32"
 
 
 class End:
-    """The header's parameters in registers, and what is done with them."""
+    """The header's parameters in registers, and what is done with them.
 
-    def __init__(self, k: Any, residual: bool, clamp: bool) -> None:
+    `bounds`: keep them in two vectors, which tighter ones than int8's need and which save an
+    instruction; else nothing is kept.
+    """
+
+    def __init__(self, k: Any, residual: bool, bounds: bool) -> None:
         from edgecc.kernels import tir
         from edgecc.kernels.int8_tile import Parameters
 
-        self.k, self.residual, self.clamp = k, residual, clamp
+        self.k, self.residual, self.bounds = k, residual, bounds
         self.params = Parameters(k, MveEnd(), residual)
         self.zero_point = tir.splat(self.params.zero_point, LANES)
         self.low = tir.let(tir.splat(self.params.low - self.params.zero_point, LANES))
@@ -30,25 +34,36 @@ class End:
 
     def __call__(self, total: Any, scale: Any, at: Any, lanes: int = LANES) -> None:
         """Requantize int32x4 sums and store the first `lanes` of them at element `at`."""
+        self.rows([total], scale, [at], lanes)
+
+    def rows(self, totals: list[Any], scale: Any, places: list[Any], lanes: int) -> None:
+        """The same for sums of several places; all is read before anything is stored, so places
+        may be equal where sums are."""
+        from edgecc.kernels import tir
+
+        values = [tir.let(self._value(total, scale, at, lanes))
+                  for total, at in zip(totals, places, strict=True)]
+        for value, at in zip(values, places, strict=True):
+            if lanes == LANES:
+                tir.store(self.k.outputs[0], at, value, LANES)
+                continue
+            for lane in range(lanes):
+                tir.store(self.k.outputs[0], at + lane, tir.T.Shuffle([value], [lane]))
+
+    def _value(self, total: Any, scale: Any, at: Any, lanes: int) -> Any:
         from edgecc.kernels import tir
 
         real = tir.T.cast(total, "float32x4") * scale
         if self.residual:
             real = self._added(real, at, lanes)
-        whole = tir.llvm("int32x4", VCVTN, tir.T.int32(0), real)
-        value = tir.let(self._bytes(whole))
-        if lanes == LANES:
-            tir.store(self.k.outputs[0], at, value, LANES)
-            return
-        for lane in range(lanes):
-            tir.store(self.k.outputs[0], at + lane, tir.T.Shuffle([value], [lane]))
+        return self._bytes(tir.llvm("int32x4", VCVTN, tir.T.int32(0), real))
 
     def _bytes(self, whole: Any) -> Any:
-        """int8 of integers about the zero point: bounds in registers only where they are needed."""
+        """int8 of integers about the zero point."""
         from edgecc.kernels import tir
 
         T = tir.T
-        if self.clamp:
+        if self.bounds:
             bounded = T.min(T.max(whole, self.low), self.high)
             return T.cast(bounded + self.zero_point, "int8x4")
         moved = tir.llvm("int32x4", "llvm.sadd.sat.v4i32", whole, self.zero_point)
@@ -60,7 +75,9 @@ class End:
         from edgecc.kernels import tir
 
         T, params = tir.T, self.params
-        inner = MveEnd().inner(real, params)
+        low, high = tir.splat(params.inner_lo, LANES), tir.splat(params.inner_hi, LANES)
+        above = tir.llvm("float32x4", "llvm.maxnum.v4f32", real, low)  # T.max would compare
+        inner = MveEnd().rounded(tir.llvm("float32x4", "llvm.minnum.v4f32", above, high))
         centred = self._residual(at, lanes) - tir.splat(params.residual_zero_point, LANES)
         first = tir.fenced(inner * tir.splat(params.ratio, LANES), "float32x4")
         ratio = tir.splat(params.residual_ratio, LANES)
