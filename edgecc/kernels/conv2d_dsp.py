@@ -66,9 +66,16 @@ class Plan:
     def block_bytes(self) -> int:
         return self.nr * (8 + GROUP * self.spec.kh * self.groups)
 
+    @property
+    def narrow(self) -> bool:
+        """A single row is read where it lies: widened, it would be used once only per column."""
+        return self.flat and self.mr == self.row_length == 1 and self.spec.c % GROUP == 0
+
     def loop(self, rows: int) -> Loop:
         """The inner loop of a tile of `rows` positions."""
         spec = self.spec
+        if self.narrow:
+            return Loop(1, self.nr, 1, 0, self.groups, GROUP, 0, even=True, narrow=True)
         if self.flat:
             return Loop(rows, self.nr, 1, 0, self.groups, 2 * GROUP * rows, 2 * GROUP, True)
         line = 2 * spec.dilations[0] * self.rows.row_elements
@@ -83,7 +90,7 @@ class Plan:
 
     def scratch_bytes(self) -> int:
         if self.flat:
-            return 2 * self.mr * self.groups * GROUP
+            return 0 if self.narrow else 2 * self.mr * self.groups * GROUP
         return 2 * self.rows.elements
 
     def accepts(self) -> str | None:
@@ -120,7 +127,9 @@ class Plan:
         blocks = -(-spec.k // self.nr)
         full = np.zeros((blocks * self.nr, spec.kh, self.groups * GROUP), np.int8)
         full[: spec.k, :, : weights.shape[2]] = weights
-        words = full.reshape(blocks, self.nr, spec.kh, self.groups, GROUP)[..., [0, 2, 1, 3]]
+        words = full.reshape(blocks, self.nr, spec.kh, self.groups, GROUP)
+        if not self.narrow:  # as it unpacks weights, so it does activations
+            words = words[..., [0, 2, 1, 3]]
         head = np.zeros((2, blocks * self.nr), np.int32)
         head[0, : spec.k] = wrapped(bias)
         head.view(np.float32)[1, : spec.k] = np.asarray(constants["scale"], np.float32)
@@ -138,7 +147,7 @@ def build(plan: Plan, symbol: str) -> Any:
     size = spec.n * spec.oh * spec.ow * spec.k
     inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
     inputs += [("int8", size)] if spec.residual else []
-    scratch = ("int16", plan.scratch_bytes() // 2)
+    scratch = ("int16", plan.scratch_bytes() // 2) if plan.scratch_bytes() else None
     with (tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
                      scratch=scratch, may_alias=True) as k,
           tir.imported([loop.text() for loop in plan.loops])):
@@ -152,7 +161,12 @@ class _Code:
     def __init__(self, k: Any, plan: Plan) -> None:
         self.k, self.plan, self.spec = k, plan, plan.spec
         self.params = Parameters(k, Dsp(), plan.spec.residual)
-        self.rows = WidenedRows(k, plan.rows, self.params.pad_value)
+        self.rows: Any = None
+        if plan.narrow:
+            self.activations = k.inputs[0]
+        else:
+            self.rows = WidenedRows(k, plan.rows, self.params.pad_value)
+            self.activations = self.rows.values
 
     def emit(self) -> None:
         from edgecc.kernels import tir
@@ -174,7 +188,7 @@ class _Code:
         whole, rest = divmod(self.plan.row_length, mr)
 
         def tiles(first: Any, count: int) -> None:
-            for i in range(count):
+            for i in range(0 if self.plan.narrow else count):
                 self.rows.bring((first + i) * spec.c, i * GROUP, spec.c, count * GROUP)
             self._blocks(lambda block, column, used: self._tile(
                 count, used, block, 0, first * spec.k + column))
@@ -219,7 +233,7 @@ class _Code:
         acc = tile.start(self.k, block)
         address = tir.T.address_of
         tir.T.evaluate(tir.T.call_extern(
-            "void", plan.loop(rows).symbol, address(acc[0]), address(self.rows.values[at]),
+            "void", plan.loop(rows).symbol, address(acc[0]), address(self.activations[at]),
             address(self.k.weights("int32")[(block + 8 * plan.nr) // 4])))
         residual = self.k.inputs[1] if spec.residual else None
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)

@@ -19,6 +19,7 @@ from edgecc.kernels.mve_end import LANES
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
+FEW_COLUMNS = 24  # the same for a single row: a small layer's scratch is most of its memory
 MOST_COLUMNS = 96  # whose sums are kept in scratch at a time; a multiple of 4 and of every tile
 
 
@@ -73,7 +74,7 @@ class Plan:
 
     @property
     def columns_kept(self) -> int:
-        return min(MOST_COLUMNS, padded(self.spec.k, 12))
+        return min(MOST_COLUMNS if self.mr > 1 else FEW_COLUMNS, padded(self.spec.k, 12))
 
     @property
     def ring_bytes(self) -> int:

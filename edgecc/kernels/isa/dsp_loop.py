@@ -23,7 +23,7 @@ class Loop:
     """Sums of `mr` rows of activations, `row_bytes` apart, by `nr` (even) columns of weights.
 
     The window has `lines`, `line_bytes` apart, of `groups` of 4 K, `group_bytes` apart. `even`:
-    rows start at words.
+    rows start at words. `narrow`: activations are int8 as they lie, in one row.
     """
 
     mr: int
@@ -34,11 +34,13 @@ class Loop:
     group_bytes: int
     row_bytes: int
     even: bool
+    narrow: bool = False
 
     @property
     def symbol(self) -> str:
         sizes = (self.lines, self.line_bytes, self.groups, self.group_bytes, self.row_bytes)
-        return f"smlad_{self.mr}x{self.nr}_{'_'.join(map(str, sizes))}_{int(self.even)}"
+        kind = "narrow" if self.narrow else "even" if self.even else "odd"
+        return f"smlad_{kind}_{self.mr}x{self.nr}_{'_'.join(map(str, sizes))}"
 
     @property
     def reaches(self) -> bool:
@@ -125,6 +127,9 @@ class Loop:
 
     def _activations(self, g: int, i: int, a0: str, a1: str) -> list[str]:
         x, at = self._register("x"), i * self.row_bytes + g * self.group_bytes
+        if self.narrow:
+            return [f"ldr.w {a0}, [{x}, #{at}]", f"sxtb16 {a1}, {a0}, ror #8",
+                    f"sxtb16 {a0}, {a0}"]
         if self.even and at <= FARTHEST_PAIR:
             return [f"ldrd {a0}, {a1}, [{x}, #{at}]"]
         return [f"ldr.w {a0}, [{x}, #{at}]", f"ldr.w {a1}, [{x}, #{at + 4}]"]
