@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.conv2d_plan import Plan
-from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile, block_bytes
-from edgecc.kernels.isa import avx2, base, dotprod, dsp, mve, neon, rvv, scalar, vnni
+from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Run, Tile, block_bytes
+from edgecc.kernels.isa import avx2, base, dotprod, dsp, i8mm, mve, neon, rvv, scalar, vnni
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, padded
+
+UNROLLED_ROWS = 3  # kernel rows written out where what runs innermost is one statement
 
 
 def build(plan: Plan, symbol: str) -> Any:
@@ -27,7 +29,8 @@ def build(plan: Plan, symbol: str) -> Any:
     size = spec.n * spec.oh * spec.ow * spec.k
     inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
     inputs += [("int8", size)] if spec.residual else []
-    scratch = None if plan.direct else (isa.activation_dtype, plan.ring.elements)
+    item_bytes = np.dtype(isa.activation_dtype).itemsize
+    scratch = None if plan.direct else (isa.activation_dtype, plan.scratch_bytes() // item_bytes)
     with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
                     scratch=scratch, may_alias=True) as k:
         _Code(k, plan).emit()
@@ -59,7 +62,13 @@ class _Code:
             image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
             if not self.plan.direct:
                 self.ring.advance(row, image, y)
+            if self.plan.patched:
+                self._fill(y)
             self._groups(row, image, y)
+
+    def _fill(self, y: Any) -> None:
+        lines = self._lines(self.ring.slot(y * self.spec.strides[0]), self.spec.kh)
+        self.plan.patches.fill(self.buffer, lines)
 
     def _groups(self, row: Any, image: Any, y: Any) -> None:
         from edgecc.kernels import tir
@@ -127,7 +136,7 @@ class _Code:
         whole, rest = divmod(plan.row_length, plan.mr)
 
         def at(t: Any, count: int) -> None:
-            self._tile(count, widths, block, [(t * (plan.mr * spec.c), 0)],
+            self._tile(count, widths, block, (tir.T.int32(0), t * (plan.mr * spec.c)),
                        t * (plan.mr * spec.k) + channel)
 
         if whole:
@@ -159,19 +168,17 @@ class _Code:
             at(whole * mr, rest)
 
     def _segments(self, group: Any, image: Any, y: Any, x: Any) -> Any:
-        """A function of (ky, kx): element offset of the first row's segment."""
+        """(first line, x offset): element offset of the first row's first segment."""
+        from edgecc.kernels import tir
+
         spec, plan = self.spec, self.plan
         across = x * (spec.strides[1] * spec.c) + group * (spec.c // spec.groups)
-
-        def offset(ky: Any, kx: Any) -> Any:
-            line = y * spec.strides[0] + ky * spec.dilations[0]
-            if plan.direct:
-                start = (image * spec.h + line) * (spec.w * spec.c)
-            else:
-                start = self.ring.slot(line)
-            return start + across + kx * (spec.dilations[1] * spec.c)
-
-        return offset
+        line = y * spec.strides[0]
+        if plan.patched:
+            return tir.T.int32(plan.patches.start), x * plan.patches.pitch
+        if plan.direct:
+            return (image * spec.h + line) * (spec.w * spec.c), across
+        return self.ring.slot(line), across
 
     def _tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any) -> None:
         from edgecc.kernels import tir
@@ -179,40 +186,83 @@ class _Code:
         spec, plan = self.spec, self.plan
         isa = plan.isa if widths[0] == plan.nr else plan.isa.fitted(widths[0])
         tile = Tile(isa, rows, *widths)
-        first = block + 8 * widths[0]
         size = np.dtype(plan.isa.weight_dtype).itemsize
-        stride = spec.c * (1 if plan.flat else spec.strides[1])
-        per_segment = padded(plan.segment, plan.isa.group) * widths[0]
-        base_element = tir.let(first // size)
+        first = tir.let((block + 8 * widths[0]) // size)
         acc = tile.start(self.k, block)
+        run = self._run()
+        per_segment = padded(plan.segment, plan.isa.group) * widths[0]
 
-        def segment(ky: Any, kx: Any) -> None:
-            offset = where[0][0] if plan.flat else where(ky, kx)
-            at = base_element + (ky * plan.segments_per_row + kx) * per_segment
-            tile.accumulate(self.k, acc, self.buffer, tir.let(offset), stride, at, plan.segment)
+        def row(ky: Any, line: Any) -> None:
+            at = first + ky * (plan.segments_per_row * per_segment)
+            self._across(lambda kx: tile.accumulate(
+                self.k, acc, run, tir.let(line + where[1] + kx * (spec.dilations[1] * spec.c)),
+                at + kx * per_segment))
 
-        self._loops(segment)
+        self._down(where[0], row)
         residual = self.k.inputs[1] if spec.residual else None
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
 
-    def _loops(self, segment: Any) -> None:
+    def _run(self) -> Run:
+        spec, plan = self.spec, self.plan
+        if plan.shared:
+            return Run(self.buffer, spec.c, spec.c, spec.kw, spec.strides[1])
+        if plan.patched:
+            return Run(self.buffer, plan.segment, plan.patches.pitch, spare=True)
+        stride = 1 if plan.flat else spec.strides[1]
+        return Run(self.buffer, plan.segment, spec.c * stride)
+
+    def _across(self, segment: Any) -> None:
         from edgecc.kernels import tir
 
-        def across(ky: Any) -> None:
-            if self.plan.segments_per_row == 1:
-                segment(ky, 0)
-                return
-            with tir.loop(0, self.plan.segments_per_row) as kx:
-                segment(ky, kx)
-
-        if self.spec.kh == 1:
-            across(0)
+        if self.plan.segments_per_row == 1:
+            segment(0)
             return
-        with tir.loop(0, self.spec.kh) as ky:
-            across(ky)
+        with tir.loop(0, self.plan.segments_per_row) as kx:
+            segment(kx)
+
+    def _down(self, first: Any, row: Any) -> None:
+        """row(ky, element offset of its line) for every row of the kernel."""
+        from edgecc.kernels import tir
+
+        rows = self.plan.kernel_rows
+        if rows <= (UNROLLED_ROWS if self.plan.isa.assembled else 1):
+            for ky, line in enumerate(self._lines(first, rows)):
+                row(ky, line)
+            return
+        line = tir.local(1, "int32")
+        tir.store(line, 0, first)
+        with tir.loop(0, rows) as ky:
+            row(ky, line[0])
+            tir.store(line, 0, self._below(line[0]))
+
+    def _lines(self, first: Any, count: int) -> list[Any]:
+        """Element offsets of `count` lines, each under the one before. They are kept in registers
+        of their own: TVM's simplifier would follow each back to the first."""
+        from edgecc.kernels import tir
+
+        if count == 1:
+            return [first]
+        kept = tir.local(count, "int32")
+        tir.store(kept, 0, first)
+        for i in range(1, count):
+            tir.store(kept, i, self._below(kept[i - 1]))
+        return [kept[i] for i in range(count)]
+
+    def _below(self, line: Any) -> Any:
+        """Element offset of the line under the next row of the kernel."""
+        from edgecc.kernels import tir
+
+        spec, down = self.spec, self.spec.dilations[0]
+        if self.plan.direct:
+            return line + down * spec.w * spec.c
+        shape = self.plan.ring
+        after = tir.let(line + down * shape.row_elements)
+        total = shape.rows * shape.row_elements
+        return tir.T.Select(after >= total, after - total, after)
 
 
 TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
+    (i8mm.I8mm(), ((4, 16), (2, 16))),
     (dotprod.DotProd(), ((4, 16), (5, 16), (8, 8), (1, 64))),
     (neon.Neon(), ((4, 4), (1, 16))),
     (rvv.Rvv256Double(), ((3, 64),)),

@@ -14,6 +14,7 @@ import numpy as np
 
 from edgecc.kernels.int8_tile import Columns, block_bytes, header, pack_blocks
 from edgecc.kernels.isa import base
+from edgecc.kernels.patches import LOAD, Patches
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
@@ -36,8 +37,24 @@ class Plan:
         return (self.direct and (s.kh, s.kw, s.strides) == (1, 1, (1, 1)) and s.groups == 1)
 
     @property
+    def patched(self) -> bool:
+        """Whether the windows of a row are laid side by side first."""
+        s = self.spec
+        return (self.isa.assembled and self.joined and s.kh > 1 and s.dilations[0] == 1
+                and s.kw * s.c <= LOAD)
+
+    @property
+    def patches(self) -> Patches:
+        return Patches(self.spec, self.ring.elements)
+
+    @property
+    def kernel_rows(self) -> int:
+        """Rows of the kernel that are apart in memory."""
+        return 1 if self.patched else self.spec.kh
+
+    @property
     def direct(self) -> bool:
-        return (self.isa.reads_input and not any(self.spec.pads)
+        return (self.isa.reads_input and not any(self.spec.pads) and not self.patched
                 and self.segment % self.isa.group == 0)
 
     @property
@@ -46,7 +63,19 @@ class Plan:
         return self.spec.groups == 1 and self.spec.dilations[1] == 1
 
     @property
+    def shared(self) -> bool:
+        """Whether a tile loads each position of a kernel row once for all the taps it is under:
+        if accumulators, positions and a batch of weights fit the registers."""
+        s = self.spec
+        positions = (self.mr - 1) * s.strides[1] + s.kw
+        held = self.mr * self.nr // self.isa.lanes + positions + 4
+        return (self.isa.shares_taps and self.joined and s.kw > 1 and not self.patched
+                and s.c % self.isa.group == 0 and held <= self.isa.registers)
+
+    @property
     def segment(self) -> int:
+        if self.patched:
+            return self.patches.values
         channels = self.spec.c // self.spec.groups
         return channels * self.spec.kw if self.joined else channels
 
@@ -57,7 +86,7 @@ class Plan:
     @property
     def depth(self) -> int:
         per_row = self.segments_per_row * padded(self.segment, self.isa.group)
-        return self.spec.kh * per_row
+        return self.kernel_rows * per_row
 
     @property
     def columns(self) -> Columns:
@@ -73,7 +102,7 @@ class Plan:
     @property
     def ring(self) -> RingShape:
         """The slack is what a padded last segment may read past the last row."""
-        return RingShape(self.spec, slack=self.isa.group)
+        return RingShape(self.spec, slack=LOAD if self.patched else self.isa.group)
 
     @property
     def row_length(self) -> int:
@@ -100,7 +129,8 @@ class Plan:
     def scratch_bytes(self) -> int:
         if self.direct:
             return 0
-        return self.ring.elements * np.dtype(self.isa.activation_dtype).itemsize
+        elements = self.ring.elements + (self.patches.elements if self.patched else 0)
+        return elements * np.dtype(self.isa.activation_dtype).itemsize
 
     def cost(self) -> float:
         """Estimated instructions: multiplies, loads, loop and requantization of every tile."""
@@ -119,19 +149,29 @@ class Plan:
             per_row = steps * vectors * isa.multiply_cost + loads + width / isa.lanes * 5.5 + 4
             total += spill * (tiles * per_tile + rows * per_row)
         copied = 0 if self.direct else rows * spec.strides[0] * spec.strides[1] * spec.c / 8
+        copied += rows * 2 * spec.kh if self.patched else 0
         penalty = 1.0 if isa.fast else 3.0
         return spec.groups * total * penalty + copied
 
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
         spec = self.spec
         parts = [header(constants, spec.clamp, spec.residual, self.isa)]
-        segments = spec.kh * self.segments_per_row
-        weights = np.asarray(constants["weights"]).reshape(spec.k, segments, -1)
+        segments = self.kernel_rows * self.segments_per_row
+        weights = self._ordered(np.asarray(constants["weights"])).reshape(spec.k, segments, -1)
         per_group = spec.k // spec.groups
         for first in range(0, spec.k, per_group):
             chosen = weights[first : first + per_group]
             parts.append(pack_blocks(self.isa, self.columns, chosen, constants, first))
         return np.concatenate(parts)
+
+    def _ordered(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (k, kh, kw, c) in the order of the multiply steps along every kernel row."""
+        if not self.shared:
+            return weights
+        rows = weights.shape[:2]
+        pieces = [weights[..., at : at + length].reshape(*rows, -1)
+                  for at, length in self.isa.widths(self.spec.c)]
+        return np.concatenate(pieces, axis=2)
 
     def accepts(self) -> str | None:
         if self.spec.groups == self.spec.c == self.spec.k and self.spec.groups > 1:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgecc.kernels.depthwise_plan import Plan, Quad, block_of, quads
+from edgecc.kernels.depthwise_plan import Plan, block_of
 from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile
-from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni
+from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni, woven
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring
-from edgecc.kernels.weave import Weave
 
 
 def build(plan: Plan, symbol: str) -> Any:
@@ -129,31 +128,15 @@ class _Code:
                         tir.store(acc, i * width + j, value, lanes)
 
     def _quads(self, acc: Any, lines: list[Any], block: Any, across: Any, width: int, rows: int):
-        """Quad by quad: interleave its positions, then add it to every output that uses it."""
+        """All products as one statement."""
         from edgecc.kernels import tir
 
         spec = self.spec
-        weights = self.k.weights("int8")
-        last = (rows - 1) * spec.strides[1] + (spec.kw - 1) * spec.dilations[1]
-        woven = Weave(self.buffer, lines, across, spec.c, width, last)
-        variants = self.plan.shifts()
-        starts = [4 * width * sum(len(quads(spec, s)) for s in variants[:v])
-                  for v in range(len(variants))]
-        uses: dict[Quad, list[tuple[int, int]]] = {}
-        for i in range(rows):
-            first = i * spec.strides[1]
-            variant = variants.index(first % 2) if len(variants) > 1 else 0
-            for q, quad in enumerate(quads(spec, first)):
-                at = starts[variant] + 4 * width * q
-                uses.setdefault(quad, []).append((i, at))
-        for quad, users in sorted(uses.items(), key=lambda item: item[1][0][1]):
-            vectors = woven.quad(quad)
-            for i, at in users:
-                for j, vector in enumerate(vectors):
-                    w = tir.load(weights, block + (8 * width + at + 16 * j), 16)
-                    place = i * width + 4 * j
-                    value = tir.llvm("int32x4", dotprod.SDOT, tir.load(acc, place, 4), vector, w)
-                    tir.store(acc, place, value, 4)
+        work = self.plan.work(width, rows)
+        given = [tir.T.address_of(self.buffer[line + across]) for line in lines]
+        given.append(tir.T.address_of(self.k.weights("int8")[block + 8 * width]))
+        name = f"edgecc_woven_{rows}_{width}_{spec.c}"
+        woven.add_products(self.k, acc, work, name, given)
 
 
 ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (

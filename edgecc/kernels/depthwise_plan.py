@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.int8_tile import header, wrapped
-from edgecc.kernels.isa import base, dotprod
+from edgecc.kernels.isa import base, dotprod, woven
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
 Quad = tuple[tuple[int, int] | None, ...]  # four taps as (ky, column), None where there is none
 BLOCK = 16  # channels at a time
+MOST_LINES = 16  # of a dotprod kernel: each takes a pointer
+FARTHEST = 32760  # bytes that a load of eight can be away from its pointer
 
 
 def block_of(isa: base.Isa) -> int:
@@ -107,7 +109,42 @@ class Plan:
             return "not a depthwise convolution of multiplier 1"
         if isinstance(self.isa, dotprod.DotProd) and spec.c % 8:
             return f"{spec.c} channels are not a multiple of 8"
+        if isinstance(self.isa, dotprod.DotProd):
+            return self._unwoven()
         return None
+
+    def _unwoven(self) -> str | None:
+        """Why the dotprod statement cannot be written."""
+        spec = self.spec
+        if spec.kh > MOST_LINES:
+            return f"{spec.kh} kernel rows are more pointers than {MOST_LINES}"
+        columns = (self.mr - 1) * spec.strides[1] + (spec.kw - 1) * spec.dilations[1] + 1
+        if columns * spec.c > FARTHEST:
+            return f"{columns} columns of {spec.c} channels are out of a load's reach"
+        try:
+            woven.lines(self.work(self.blocks[0][1], min(self.mr, spec.ow)))
+        except woven.Full:
+            return "the tile does not fit the registers"
+        return None
+
+    def work(self, width: int, rows: int) -> woven.Work:
+        """The products of a tile, by quads: an output that starts on an odd column takes the quad
+        of the even one before it with its weights shifted. Columns past the last carry weights of
+        zero: the last one stands in for them, and for taps that a quad lacks."""
+        spec, variants = self.spec, self.shifts()
+        last = (rows - 1) * spec.strides[1] + (spec.kw - 1) * spec.dilations[1]
+        starts = [4 * width * sum(len(quads(spec, s)) for s in variants[:v])
+                  for v in range(len(variants))]
+        products = []
+        for i in range(rows):
+            first = i * spec.strides[1]
+            variant = variants.index(first % 2) if len(variants) > 1 else 0
+            for q, quad in enumerate(quads(spec, first)):
+                present = next(tap for tap in quad if tap)
+                taps = tuple((ky, min(x, last)) for ky, x in (tap or present for tap in quad))
+                products.append((taps, i, starts[variant] + 4 * width * q))
+        products.sort(key=lambda product: (product[0], product[1]))
+        return woven.Work(rows, width, spec.c, spec.kh, tuple(products))
 
     def scratch_bytes(self) -> int:
         return self.ring.elements if self.ringed else 0

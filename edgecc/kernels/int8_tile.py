@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.isa.assembled import Shape, add_run, set_rows
 from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.ring import padded
 
@@ -143,7 +144,21 @@ class Parameters:
             self.inner_lo, self.inner_hi = tir.let(floats[6]), tir.let(floats[7])
             self.ratio, self.residual_ratio = tir.let(floats[8]), tir.let(floats[9])
             self.residual_zero_point = tir.let(words[10])
+            self.residual_offset = tir.let(tir.T.cast(-words[10], "int16"))
             self.inner_low, self.inner_high = tir.let(words[11]), tir.let(words[12])
+
+
+@dataclass(frozen=True)
+class Run:
+    """Activations of a tile: `values` of K at each of `taps` neighbouring positions, which lie
+    `pitch` elements apart; the window of the next row of the tile starts `step` positions on."""
+
+    buffer: Any
+    values: int
+    pitch: int
+    taps: int = 1
+    step: int = 1
+    spare: bool = False  # up to 16 values may be read where fewer are left
 
 
 @dataclass(frozen=True)
@@ -155,12 +170,16 @@ class Tile:
     width: int
     used: int
 
-    def start(self, k: Any, block: Any) -> Any:
+    def start(self, k: Any, block: Any, statement: bool = True) -> Any:
         """Accumulators holding the bias of the block at byte offset `block` (zero where they
         hold partial sums: the bias is then added to the total)."""
         from edgecc.kernels import tir
 
-        acc = tir.local(self.mr * self.width * self.isa.partials, "int32")
+        acc = tir.local(4 * self.vectors, "int32")
+        if statement and self.isa.starts_with_bias:
+            bias = tir.T.address_of(k.weights("uint8")[block])
+            set_rows(k, acc, self.vectors, self.width, self.isa.row_pairs, bias)
+            return acc
         lanes = self.lanes
         for j in range(0, self.width, self.columns):
             value = tir.splat(tir.T.int32(0), lanes)
@@ -169,6 +188,12 @@ class Tile:
             for i in range(self.mr):
                 tir.store(acc, self.place(i, j), value, lanes)
         return acc
+
+    @property
+    def vectors(self) -> int:
+        """Accumulators, in vectors of four int32."""
+        rows = padded(self.mr, 2) if self.isa.row_pairs else self.mr
+        return -(-rows * self.width * self.isa.partials // 4)
 
     @property
     def lanes(self) -> int:
@@ -183,20 +208,21 @@ class Tile:
         """Index of the accumulator vector of row i whose first column is j."""
         return (i * self.width + j) * self.isa.partials
 
-    def accumulate(
-        self, k: Any, acc: Any, buffer: Any, base: Any, stride: int, at: Any, values: int
-    ) -> None:
-        """Add rows at base + i * stride (elements), `values` of K each, times the weights from
-        element `at` of the packed weights on."""
+    def accumulate(self, k: Any, acc: Any, run: Run, base: Any, at: Any) -> None:
+        """Add a run of activations, the first at element `base`, times the weights from element
+        `at` of the packed weights on."""
         from edgecc.kernels import tir
 
+        if self.isa.assembled:
+            self._statement(k, acc, run, base, at)
+            return
         weights = k.weights(self.isa.weight_dtype)
-        pieces = self.isa.widths(padded(values, self.isa.group))
+        pieces = self.isa.widths(padded(run.values, self.isa.group))
         whole = sum(length == self.isa.piece for _, length in pieces) // self.isa.turns
 
         def add(first: Any, some: list[tuple[int, int]]) -> None:
             for offset, length in some:
-                self._piece(acc, buffer, base + (first + offset), stride, weights,
+                self._piece(acc, run, base + (first + offset), weights,
                             at + (first + offset) * self.width, length)
 
         if whole * self.isa.turns > UNROLLED_PIECES:
@@ -205,13 +231,11 @@ class Tile:
             pieces = pieces[whole * self.isa.turns :]
         add(0, pieces)
 
-    def _piece(
-        self, acc: Any, buffer: Any, base: Any, stride: int, weights: Any, at: Any, length: int
-    ) -> None:
+    def _piece(self, acc: Any, run: Run, base: Any, weights: Any, at: Any, length: int) -> None:
         from edgecc.kernels import tir
 
         isa = self.isa
-        rows = [isa.load(buffer, base + i * stride, length) for i in range(self.mr)]
+        rows = [isa.load(run.buffer, base + i * run.pitch, length) for i in range(self.mr)]
         chunk = isa.chunk(length)
         for step in range(length // chunk):
             for j in range(0, self.width, self.columns):
@@ -221,6 +245,15 @@ class Tile:
                     place = self.place(i, j)
                     value = isa.multiply(tir.load(acc, place, self.lanes), rows[i][step], column)
                     tir.store(acc, place, value, self.lanes)
+
+    def _statement(self, k: Any, acc: Any, run: Run, base: Any, at: Any) -> None:
+        from edgecc.kernels import tir
+
+        shape = Shape(self.vectors, self.mr, self.width, padded(run.values, self.isa.group),
+                      run.pitch, run.taps, run.step, run.spare)
+        weights = k.weights(self.isa.weight_dtype)
+        add_run(k, acc, self.isa.statement, shape, self.isa.name,
+                tir.T.address_of(run.buffer[base]), tir.T.address_of(weights[at]))
 
     def finish(
         self, k: Any, acc: Any, block: Any, params: Parameters, base: Any, stride: int,
@@ -254,6 +287,9 @@ class Tile:
         from edgecc.kernels import tir
 
         lanes = self.isa.lanes
+        if self.isa.row_pairs:
+            at = 4 * (i // 2 * (self.width // 2) + j // 2)
+            return self.isa.row_of(i % 2 == 0, *(tir.load(acc, at + o, lanes) for o in (0, 4)))
         if self.isa.partials == 1:
             return tir.load(acc, self.place(i, j), lanes)
         parts = [tir.load(acc, self.place(i, j + c), lanes) for c in range(lanes)]
@@ -264,16 +300,28 @@ class Tile:
 
         isa, out = self.isa, []
         dtype = tir.vector("float32", isa.lanes)
-        for j, value in enumerate(values):
-            inner = isa.inner(value, params)
-            other = self._residual_lanes(residual, row + j * isa.lanes, j * isa.lanes)
-            wide = tir.T.cast(other, tir.vector("int32", isa.lanes))
-            centred = wide - tir.splat(params.residual_zero_point, isa.lanes)
-            first = tir.fenced(inner * tir.splat(params.ratio, isa.lanes), dtype)
-            ratio = tir.splat(params.residual_ratio, isa.lanes)
-            second = tir.fenced(tir.T.cast(centred, dtype) * ratio, dtype)
-            out.append(tir.let(first + second))
+        others = self._others(residual, row, params)
+        for value, other in zip(values, others, strict=True):
+            ratio, other_ratio = (tir.splat(r, isa.lanes)
+                                  for r in (params.ratio, params.residual_ratio))
+            first = tir.fenced(isa.inner(value, params) * ratio, dtype)
+            out.append(tir.let(first + tir.fenced(other * other_ratio, dtype)))
         return out
+
+    def _others(self, residual: Any, row: Any, params: Parameters) -> list[Any]:
+        """The residual of a row about its zero point: as many vectors as the row has."""
+        from edgecc.kernels import tir
+
+        found, column, isa = [], 0, self.isa
+        while column < self.width:
+            lanes = max(isa.residual_lanes, isa.lanes)
+            while lanes > isa.lanes and column + lanes > self.used:
+                lanes //= 2
+            values = (tir.load(residual, row + column, lanes) if lanes > isa.lanes
+                      else self._residual_lanes(residual, row + column, column))
+            found += isa.centred(values, lanes, params)
+            column += lanes
+        return found
 
     def _residual_lanes(self, residual: Any, offset: Any, column: int) -> Any:
         """A vector of the residual; lanes past the last column are not read."""

@@ -10,7 +10,7 @@ through one buffer only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -36,6 +36,21 @@ class KernelBuilder:
         self.end: Any = None
         self.func: Any = None
         self._weights: Any = None
+        self._functions: dict[str, str] = {}
+
+    def llvm_function(self, name: str, text: Callable[[], str]) -> None:
+        """Let the kernel call `name` (by `T.call_extern`), a function in LLVM's own language."""
+        if name not in self._functions:
+            self._functions[name] = text()
+
+    def close(self, func: Any) -> None:
+        """The finished function, with the LLVM functions that it calls."""
+        self.func = func
+        if self._functions:
+            text = tvm.ir.StringImm("\n".join(self._functions.values()))
+            zero = tvm.tirx.IntImm("int32", 0)
+            self.func = func.with_body(
+                tvm.tirx.AttrStmt(zero, "pragma_import_llvm", text, func.body))
 
     def weights(self, dtype: str, offset_bytes: int = 0) -> Any:
         """The packed constants from `offset_bytes` on, as elements of `dtype`."""
@@ -91,7 +106,7 @@ def kernel(
             if scratch:
                 k.scratch = T.decl_buffer((scratch[1],), scratch[0], data=work)
             yield k
-        k.func = builder.get()
+        k.close(builder.get())
 
 
 def vector(dtype: str, lanes: int) -> str:

@@ -14,7 +14,7 @@ from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
 TARGETS = ["host", *(pytest.param(name, marks=pytest.mark.emulated)
-                     for name in ("raspberry-pi-5", "spacemit-k1", "armv7-neon",
+                     for name in ("generic-aarch64-i8mm", "spacemit-k1", "armv7-neon",
                                   "riscv64-generic"))]
 
 

@@ -41,6 +41,10 @@ class Isa:
     reads_input: ClassVar[bool] = True  # can use activations where they lie, without a copy
     fast: ClassVar[bool] = False
     weight_dtype: ClassVar[str] = "int8"
+    shares_taps: ClassVar[bool] = False  # loads a position once for all taps of a kernel row
+    row_pairs: ClassVar[bool] = False  # assembled: an accumulator is of two rows and two columns
+    starts_with_bias: ClassVar[bool] = False  # assembled, and accumulators are whole columns
+    assembled: ClassVar[bool] = False  # runs of a tile are assembler text: see `statement`
 
     def widths(self, values: int) -> list[tuple[int, int]]:
         """(offset, width) of the activation loads that cover `values` (a multiple of group)."""
@@ -84,6 +88,14 @@ class Isa:
         wide = tir.T.cast(weights, tir.vector("int32", self.lanes))
         return acc + tir.splat(activation, self.lanes) * wide
 
+    def statement(self, shape: Any) -> Any:
+        """The `assembled.Code` of one run, for instruction sets that are assembled."""
+        raise AssertionError(f"{self.name} is not assembled")
+
+    def row_of(self, even: bool, left: Any, right: Any) -> Any:
+        """A row's sums from two accumulators, where those are of pairs of rows."""
+        raise AssertionError(f"{self.name} has no pairs of rows")
+
     def total(self, partial_sums: list[Any]) -> Any:
         """One vector of `lanes` columns from the accumulators of as many columns."""
         return partial_sums[0]
@@ -113,6 +125,16 @@ class Isa:
         low = tir.splat(params.inner_lo, self.lanes)
         high = tir.splat(params.inner_hi, self.lanes)
         return self.rounded(tir.T.min(tir.T.max(value, low), high))
+
+    residual_lanes: ClassVar[int] = 0  # most int8 that `centred` takes at once; 0: `lanes`
+
+    def centred(self, values: Any, lanes: int, params: Any) -> list[Any]:
+        """Residual values about their zero point, as float32 vectors of `self.lanes`."""
+        from edgecc.kernels import tir
+
+        wide = tir.T.cast(values, tir.vector("int32", lanes))
+        centred = wide - tir.splat(params.residual_zero_point, lanes)
+        return [tir.T.cast(centred, tir.vector("float32", lanes))]
 
     def narrow_scaled(
         self, values: Sequence[Any], params: Any, clamp: bool

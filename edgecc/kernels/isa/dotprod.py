@@ -5,8 +5,9 @@ Source: Arm Architecture Reference Manual, A64 SIMD instructions, SDOT (by eleme
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from edgecc.kernels.isa.assembled import Code, Shape, run_of
 from edgecc.kernels.isa.neon import NeonEnd
 
 SDOT = "llvm.aarch64.neon.sdot.v4i32.v16i8"
@@ -19,19 +20,29 @@ class DotProd(NeonEnd):
     requires: ClassVar[frozenset[str]] = frozenset({"dotprod"})
     group: ClassVar[int] = 4
     piece: ClassVar[int] = 16
+    shares_taps: ClassVar[bool] = True
+    assembled: ClassVar[bool] = True
+    starts_with_bias: ClassVar[bool] = True
 
-    def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
-        from edgecc.kernels import tir
+    def statement(self, shape: Shape) -> Code:
+        code = Code(shape)
 
-        words = width // 4
-        dtype = tir.vector("int32", words)
-        row = tir.let(tir.T.reinterpret(dtype, tir.load(buffer, offset, width)))
-        if words == 1:
-            return [row]
-        return [tir.T.Shuffle([row], [lane]) for lane in range(words)]
+        def piece(length: int, used: int) -> None:
+            rows, across = code.positions(length), shape.width // 4
+            columns = code.columns(shape.taps * used // 4 * across)
+            for tap in range(shape.taps):
+                for step in range(used // 4):
+                    for j in range(across):
+                        _sdot(code, rows, next(columns), (tap, step, j))
 
-    def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
-        from edgecc.kernels import tir
+        run_of(code, [16, 8, 4], piece)
+        return code
 
-        four = tir.T.reinterpret("int8x16", tir.splat(activation, 4))
-        return tir.llvm("int32x4", SDOT, acc, weights, four)
+
+def _sdot(code: Code, rows: list[list[int]], column: int, at: tuple[int, int, int]) -> None:
+    """Four columns times four values of K of every row of the tile."""
+    tap, step, j = at
+    shape = code.shape
+    for i in range(shape.mr):
+        row = rows[i * shape.step + tap][step // 4]
+        code.emit(f"sdot ${i * (shape.width // 4) + j}.4s, v{column}.16b, v{row}.4b[{step % 4}]")

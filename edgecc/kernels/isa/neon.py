@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from edgecc.kernels.isa.assembled import Code, Shape, run_of
 from edgecc.kernels.isa.base import Isa
 
-SMULL = "llvm.aarch64.neon.smull.v8i16"
-SADDLP = "llvm.aarch64.neon.saddlp.v4i32.v8i16"
+PRODUCTS = 4  # registers for products of int16
 ADDP = "llvm.aarch64.neon.addp.v4i32"
 
 
@@ -26,11 +26,34 @@ class NeonEnd(Isa):
     lanes: ClassVar[int] = 4
     registers: ClassVar[int] = 32
     fast: ClassVar[bool] = True
+    residual_lanes: ClassVar[int] = 16
 
     def rounded(self, value: Any) -> Any:
         from edgecc.kernels import tir
 
         return tir.llvm("float32x4", "llvm.roundeven.v4f32", value)
+
+    def inner(self, value: Any, params: Any) -> Any:
+        from edgecc.kernels import tir
+
+        for name, bound in (("maxnum", params.inner_lo), ("minnum", params.inner_hi)):
+            value = tir.llvm("float32x4", f"llvm.{name}.v4f32", value, tir.splat(bound, 4))
+        return self.rounded(value)
+
+    def centred(self, values: Any, lanes: int, params: Any) -> list[Any]:
+        """Widened eight at a time, the zero point taken off on the way."""
+        from edgecc.kernels import tir
+
+        if lanes < 8:
+            return super().centred(values, lanes, params)
+        eights = [values] if lanes == 8 else [part("int8x8", values) for part in _halves()]
+        offset = tir.splat(params.residual_offset, 8)
+        found = []
+        for eight in eights:
+            short = tir.let(offset + tir.T.cast(eight, "int16x8"))
+            for four in [part("int16x4", short) for part in _halves()]:
+                found.append(tir.T.cast(tir.T.cast(four, "int32x4"), "float32x4"))
+        return found
 
     def narrow(self, values: Sequence[Any], params: Any, clamp: bool) -> list[tuple[Any, int]]:
         """Saturating narrows do the clamping; explicit bounds only where they are tighter."""
@@ -54,24 +77,23 @@ class Neon(NeonEnd):
     multiply_cost: ClassVar[float] = 3.0
     piece: ClassVar[int] = 16
     narrow_weights: ClassVar[bool] = True
+    assembled: ClassVar[bool] = True
 
-    def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
-        from edgecc.kernels import tir
+    def statement(self, shape: Shape) -> Code:
+        code = Code(shape, scratch=PRODUCTS)
 
-        return [tir.let(tir.load(buffer, offset, width))]
+        def piece(length: int, used: int) -> None:
+            rows, parts = code.positions(length), max(used // 16, 1)
+            columns = code.columns(parts * shape.width, f"{used // parts}b")
+            for part in range(parts):
+                for j in range(shape.width):
+                    _products(code, [row[part] for row in rows], next(columns), j, used // parts)
+
+        run_of(code, [16, 8], piece)
+        return code
 
     def chunk(self, length: int) -> int:
         return length
-
-    def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
-        from edgecc.kernels import tir
-
-        if weights.ty.dtype.lanes == 8:
-            products = tir.llvm("int16x8", SMULL, activation, weights)
-        else:
-            products = _half(tir.T.vectorlow, activation, weights)
-            products = products + _half(tir.T.vectorhigh, activation, weights)
-        return acc + tir.llvm("int32x4", SADDLP, products)
 
     def total(self, partial_sums: list[Any]) -> Any:
         """Four accumulators of four partial sums each as one vector of four sums."""
@@ -82,10 +104,24 @@ class Neon(NeonEnd):
                         tir.llvm("int32x4", ADDP, c, d))
 
 
-def _half(part: Any, activation: Any, weights: Any) -> Any:
+def _products(code: Code, rows: list[int], column: int, j: int, used: int) -> None:
+    """One column times every row, `used` values of K each: a few products at a time, since a
+    product has to wait for its multiplies."""
+    products = [code.lowest + i for i in range(PRODUCTS)]
+    for first in range(0, len(rows), PRODUCTS):
+        some = list(zip(rows[first : first + PRODUCTS], products, strict=False))
+        for row, product in some:
+            code.emit(f"smull v{product}.8h, v{row}.8b, v{column}.8b")
+        for row, product in some if used == 16 else []:
+            code.emit(f"smlal2 v{product}.8h, v{row}.16b, v{column}.16b")
+        for i, (_, product) in enumerate(some):
+            code.emit(f"sadalp ${(first + i) * code.shape.width + j}.4s, v{product}.8h")
+
+
+def _halves() -> tuple[Any, Any]:
     from edgecc.kernels import tir
 
-    return tir.llvm("int16x8", SMULL, part("int8x8", activation), part("int8x8", weights))
+    return tir.T.vectorlow, tir.T.vectorhigh
 
 
 def _halved(value: Any) -> Any:

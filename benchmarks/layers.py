@@ -1,0 +1,141 @@
+"""Whole layers beside the tiles that they are made of: MAC per executed instruction, layer x ISA.
+
+    python benchmarks/layers.py [--isa dotprod,neon] [--json FILE]
+
+Every layer is an INT8 convolution with its requantization and ReLU, padded where the kernel is
+larger than 1x1. The instructions are those of one steady inference, counted under QEMU: exact and
+repeatable. `share` is the layer's MAC per instruction over the tile's own (`ISAS`): what the
+layer keeps of it after loading, padding, edges and requantization.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from edgecc import pipeline
+from edgecc.config import CompileConfig
+from edgecc.context import Context
+
+KEPT = 0.85  # of a tile's MAC per instruction, by whole layers
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A square convolution, stride 1, of `size` x `size` positions."""
+
+    name: str
+    size: int
+    channels: int
+    outputs: int
+    kernel: int
+    groups: int = 1
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Where an instruction set is counted, and what its tiles reach: MAC per instruction of the
+    inner loop and the smallest for depthwise layers (None: no limit). `source` says whose."""
+
+    target: str
+    macs_per_instruction: float
+    depthwise: float | None
+    source: str
+
+
+LAYERS = (
+    Layer("conv 3x3 64-64", 16, 64, 64, 3),
+    Layer("conv 3x3 128-128", 8, 128, 128, 3),
+    Layer("pointwise 256-256", 8, 256, 256, 1),
+    Layer("pointwise 512-256", 7, 512, 256, 1),
+    Layer("depthwise 3x3 64", 24, 64, 64, 3, groups=64),
+    Layer("depthwise 3x3 256", 12, 256, 256, 3, groups=256),
+)
+ISAS = {
+    "dotprod": Tile("raspberry-pi-5", 13.5, 2.2, "4x16 tile in LLVM's code, TIR micro-kernel; "
+                    "depthwise: twice ONNX Runtime's 1.1"),
+    "i8mm": Tile("generic-aarch64-i8mm", 19.8, 2.2, "6x16 tile in LLVM's code, TIR micro-kernel; "
+                 "depthwise: twice ONNX Runtime's 1.1 on dotprod"),
+    "neon": Tile("raspberry-pi-3", 4.38, None, "4x4 tile in LLVM's code, TIR micro-kernel"),
+}
+
+
+def model(layers: tuple[Layer, ...] = LAYERS) -> Any:
+    """An ONNX model of all layers side by side, each with an input and an output of its own."""
+    generator = np.random.default_rng(0)
+    nodes, weights, inputs, outputs = [], [], [], []
+    for i, layer in enumerate(layers):
+        shape = (layer.outputs, layer.channels // layer.groups, layer.kernel, layer.kernel)
+        values = generator.normal(0, 1 / np.sqrt(np.prod(shape[1:])), shape).astype(np.float32)
+        weights.append(numpy_helper.from_array(values, f"w{i}"))
+        pads = [layer.kernel // 2] * 4
+        nodes += [helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"c{i}"], pads=pads,
+                                   group=layer.groups, name=f"layer_{i}"),
+                  helper.make_node("Relu", [f"c{i}"], [f"y{i}"])]
+        square = [layer.size, layer.size]
+        inputs.append(helper.make_tensor_value_info(
+            f"x{i}", TensorProto.FLOAT, [1, layer.channels, *square]))
+        outputs.append(helper.make_tensor_value_info(
+            f"y{i}", TensorProto.FLOAT, [1, layer.outputs, *square]))
+    graph = helper.make_graph(nodes, "layers", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def measured(isa: str, layers: tuple[Layer, ...] = LAYERS) -> list[dict[str, Any]]:
+    """One row for each layer on one instruction set."""
+    tile, generator, context = ISAS[isa], np.random.default_rng(1), Context()
+    samples = [{f"x{i}": generator.standard_normal(
+        (1, layer.channels, layer.size, layer.size)).astype(np.float32)
+        for i, layer in enumerate(layers)} for _ in range(4)]
+    config = CompileConfig(target=tile.target, quantization="int8")
+    bundle = pipeline.compile(model(layers), config=config, calibration=samples, context=context)
+    report = bundle.bench(f"emulated-{tile.target}", count=1, warmup=0, context=context)
+    counts = {step["name"]: step["instructions"] for step in report.to_json()["steps"]}
+    convolutions = [step for step in bundle.manifest["steps"] if step["macs"]]
+    return [row(isa, layer, step, counts[step["name"]])
+            for layer, step in zip(layers, convolutions, strict=True)]
+
+
+def row(isa: str, layer: Layer, step: dict[str, Any], instructions: int) -> dict[str, Any]:
+    tile, reached = ISAS[isa], step["macs"] / instructions
+    depthwise = layer.groups > 1
+    limit = tile.depthwise if depthwise else KEPT * tile.macs_per_instruction
+    return {"isa": isa, "layer": layer.name, "kernel": step["kernel"], "macs": step["macs"],
+            "instructions": instructions, "macs_per_instruction": reached, "limit": limit,
+            "share": None if depthwise else reached / tile.macs_per_instruction,
+            "reached": limit is None or reached >= limit}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = [f"{'isa':9} {'layer':18} {'kernel':36} {'MAC':>10} {'instr.':>9} {'MAC/instr':>9} "
+             f"{'limit':>6} {'share':>6}"]
+    for found in rows:
+        share = f"{found['share']:.0%}" if found["share"] else "-"
+        limit = f"{found['limit']:.2f}" if found["limit"] else "-"
+        lines.append(f"{found['isa']:9} {found['layer']:18} {found['kernel']:36} "
+                     f"{found['macs']:10,} {found['instructions']:9,} "
+                     f"{found['macs_per_instruction']:9.2f} {limit:>6} {share:>6}"
+                     + ("" if found["reached"] else "  below"))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--isa", default=",".join(ISAS), help="default: %(default)s")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    rows = [found for isa in args.isa.split(",") for found in measured(isa)]
+    print(table(rows))
+    if args.json:
+        tiles = {isa: asdict(tile) for isa, tile in ISAS.items()}
+        args.json.write_text(json.dumps({"tiles": tiles, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

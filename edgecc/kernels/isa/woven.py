@@ -1,0 +1,195 @@
+"""Depthwise tiles with SDOT as one statement: positions interleaved by fours, then multiplied.
+
+Registers are handed out as values appear and taken back after their last use. Where all channels
+of a block do not fit at once, the block is done in halves of eight channels.
+Source: Arm Architecture Reference Manual, A64 SIMD instructions, SDOT, ZIP1 and ZIP2.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from edgecc.kernels.isa.assembled import PAIR_LOAD, function, statement
+
+REGISTERS = 32
+Tap = tuple[int, int]  # (kernel row, column of the tile)
+Quad = tuple[Tap, ...]
+Product = tuple[Quad, int, int]  # (taps, row of the tile, offset of their weights in the block)
+
+Place = tuple[int, int, int]  # first channel of those done together, the first of four, how many
+
+
+@dataclass(frozen=True)
+class Work:
+    """A tile of `rows` by `width` channels: its products, in order. Positions lie `pitch` bytes
+    apart; weights of four channels lie 16 bytes apart."""
+
+    rows: int
+    width: int
+    pitch: int
+    lines: int
+    products: tuple[Product, ...]
+
+    @property
+    def accumulators(self) -> int:
+        return self.rows * self.width // 4
+
+
+class Full(Exception):
+    """More values at a time than registers."""
+
+
+@dataclass
+class Writer:
+    """Lines, and which value is in which register."""
+
+    work: Work
+    uses: Counter[Hashable]
+    free: list[int]
+    lines: list[str] = field(default_factory=list)
+    held: dict[Hashable, int] = field(default_factory=dict)
+
+    def value(self, key: Hashable, make: Callable[[int], None]) -> int:
+        """The register of a value, made if it is not there."""
+        if key not in self.held:
+            if not self.free:
+                raise Full
+            self.held[key] = self.free.pop()
+            make(self.held[key])
+        return self.held[key]
+
+    def used(self, key: Hashable) -> None:
+        self.uses[key] -= 1
+        if self.uses[key] == 0:
+            self.free.append(self.held.pop(key))
+
+    def emit(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def lines(work: Work) -> list[str]:
+    """The statement's text. Operands: accumulators, the same again, a pointer for every line,
+    one for the weights. Raises Full."""
+    if work.width == 16 and work.pitch % 16 == 0:
+        try:
+            return _written(work, 16)
+        except Full:
+            pass
+    return _written(work, 8)
+
+
+def _written(work: Work, channels: int) -> list[str]:
+    found: list[str] = []
+    for first in range(0, work.width, channels):
+        writer = Writer(work, _uses(work, first, channels),
+                        list(range(work.accumulators, REGISTERS)))
+        for _, users in groupby(work.products, key=lambda product: product[0]):
+            together = list(users)
+            for j in range(first, first + channels, 4):
+                for product in together:
+                    _multiply(writer, product, (first, j, channels))
+        found += writer.lines
+    return found
+
+
+def _pairs(quad: Quad) -> tuple[Quad, Quad]:
+    return quad[:2], quad[2:]
+
+
+def _uses(work: Work, first: int, channels: int) -> Counter[Hashable]:
+    """How often each value is read."""
+    uses: Counter[Hashable] = Counter()
+    parts, pairs = set(), set()
+    for quad, _, offset in work.products:
+        for j in range(first, first + channels, 4):
+            uses["quad", quad, j] += 1
+            uses["weights", offset, j] += 1
+            parts.add((quad, j))
+    for quad, j in parts:
+        for pair in _pairs(quad):
+            uses["pair", pair, j // 8] += 1
+            pairs.add((pair, j // 8))
+    for pair, _ in pairs:
+        for tap in set(pair):
+            uses["position", tap] += 1
+    return uses
+
+
+def _multiply(writer: Writer, product: Product, place: Place) -> None:
+    """Four channels, four taps, one row of the tile."""
+    quad, row, offset = product
+    work, j = writer.work, place[1]
+
+    def weights(register: int) -> None:
+        pointer, at = f"${2 * work.accumulators + work.lines}", offset + 4 * j
+        if j % 8 == 0 and at in PAIR_LOAD and writer.free:
+            second = writer.held["weights", offset, j + 4] = writer.free.pop()
+            writer.emit(f"ldp q{register}, q{second}, [{pointer}, #{at}]")
+        else:
+            writer.emit(f"ldr q{register}, [{pointer}, #{at}]")
+
+    woven = writer.value(("quad", quad, j), lambda to: _quad(writer, quad, place, to))
+    column = writer.value(("weights", offset, j), weights)
+    writer.emit(f"sdot ${row * (work.width // 4) + j // 4}.4s, v{woven}.16b, v{column}.16b")
+    writer.used(("quad", quad, j))
+    writer.used(("weights", offset, j))
+
+
+def _quad(writer: Writer, quad: Quad, place: Place, to: int) -> None:
+    """Four channels of four taps, from pairs of eight channels."""
+    pairs, j = _pairs(quad), place[1]
+    low, high = (writer.value(("pair", pair, j // 8),
+                              lambda at, pair=pair: _pair(writer, pair, place, at))
+                 for pair in pairs)
+    writer.emit(f"zip{1 + j // 4 % 2} v{to}.8h, v{low}.8h, v{high}.8h")
+    for pair in pairs:
+        writer.used(("pair", pair, j // 8))
+
+
+def _pair(writer: Writer, pair: Quad, place: Place, to: int) -> None:
+    """Eight channels of two taps."""
+    first, j, channels = place
+    size = "q" if channels == 16 else "d"
+
+    def position(register: int, tap: Tap) -> None:
+        pointer = f"${2 * writer.work.accumulators + tap[0]}"
+        at = tap[1] * writer.work.pitch + first
+        writer.emit(f"ldr {size}{register}, [{pointer}, #{at}]")
+
+    taps = [writer.value(("position", tap), lambda at, tap=tap: position(at, tap))
+            for tap in pair]
+    half = 1 + (j // 8 % 2 if channels == 16 else 0)
+    writer.emit(f"zip{half} v{to}.16b, v{taps[0]}.16b, v{taps[1]}.16b")
+    for tap in set(pair):
+        writer.used(("position", tap))
+
+
+def add_products(k: Any, acc: Any, work: Work, name: str, given: list[Any]) -> None:
+    """Emit the call of the statement in kernel `k`: `given` are pointers to the lines and to the
+    weights."""
+    from edgecc.kernels import tir
+
+    k.llvm_function(name, lambda: _llvm(work, name))
+    tir.T.evaluate(tir.T.call_extern("int32", name, tir.T.address_of(acc[0]), *given))
+
+
+def _llvm(work: Work, name: str) -> str:
+    n, pointers = work.accumulators, work.lines + 1
+    fixed = [f"~{{v{i}}}" for i in range(n, REGISTERS)]
+    constraints = [*["=&w"] * n, *[str(i) for i in range(n)], *["r"] * pointers, *fixed,
+                   "~{memory}"]
+    kind = "{ " + ", ".join(["<4 x i32>"] * n) + " }"
+    before, after = [], []
+    for i in range(n):
+        before += [f"%p{i} = getelementptr i8, ptr %acc, i64 {16 * i}",
+                   f"%v{i} = load <4 x i32>, ptr %p{i}, align 4"]
+        after += [f"%o{i} = extractvalue {kind} %r, {i}",
+                  f"store <4 x i32> %o{i}, ptr %p{i}, align 4"]
+    operands = [f"<4 x i32> %v{i}" for i in range(n)] + [f"ptr %g{i}" for i in range(pointers)]
+    call = statement("%r", kind, lines(work), ",".join(constraints), operands)
+    parameters = ", ".join(["ptr %acc", *(f"ptr %g{i}" for i in range(pointers))])
+    return function(name, parameters, [*before, call, *after])
