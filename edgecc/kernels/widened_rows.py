@@ -12,6 +12,13 @@ from typing import Any
 from edgecc.kernels.ring import padded
 
 PLAIN_SUM = "llvm.arm.uadd16"  # of a word and zero: else LLVM calls memmove
+# nothing, in assembly: LLVM would unroll the short loop that holds it, for a kilobyte or so
+ROLLED = """\
+define void @edgecc_rolled() alwaysinline {
+  call void asm sideeffect "", ""()
+  ret void
+}
+"""
 SLACK = 4  # values that the last segment's padding may read
 
 
@@ -86,7 +93,8 @@ class WidenedRows:
         from edgecc.kernels import tir
 
         even = self.spec.pads[1] * self.spec.c % 2 == 0
-        with tir.loop(0, count // 4) as i:
+        with tir.imported([ROLLED]), tir.loop(0, count // 4) as i:
+            tir.T.evaluate(tir.T.call_extern("void", "edgecc_rolled"))
             four = tir.load(self.k.inputs[0], source + i * 4, 4)
             for at, pair in enumerate(in_order(tir.let(tir.T.reinterpret("int32", four)))):
                 self._store_pair(target + (i * apart + at * 2), pair, even)
