@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.conv2d_plan import Plan
-from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Run, Tile, block_bytes
+from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
+from edgecc.kernels.int8_tile import Parameters, Run, Tile
 from edgecc.kernels.isa import avx2, base, dotprod, dsp, i8mm, mve, neon, rvv, scalar, vnni
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord

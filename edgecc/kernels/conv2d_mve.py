@@ -12,7 +12,7 @@ from typing import Any
 
 from edgecc.kernels.conv2d_mve_plan import Plan
 from edgecc.kernels.fully_connected_int8 import as_conv2d
-from edgecc.kernels.int8_tile import HEADER_BYTES
+from edgecc.kernels.int8_packing import HEADER_BYTES
 from edgecc.kernels.isa.mve import Mve
 from edgecc.kernels.isa.mve_loop import STEP
 from edgecc.kernels.mve_end import LANES, End

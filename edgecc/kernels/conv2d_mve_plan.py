@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_tile import header, wrapped
+from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa.mve import Mve
 from edgecc.kernels.isa.mve_loop import STEP, Loop
 from edgecc.kernels.mve_end import LANES

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_tile import Columns, block_bytes, header, pack_blocks
+from edgecc.kernels.int8_packing import Columns, block_bytes, header, pack_blocks
 from edgecc.kernels.isa import base
 from edgecc.kernels.patches import LOAD, Patches
 from edgecc.kernels.ring import RingShape, padded

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from edgecc.kernels.depthwise_plan import Plan, block_of
-from edgecc.kernels.int8_tile import HEADER_BYTES, Parameters, Tile
+from edgecc.kernels.int8_packing import HEADER_BYTES
+from edgecc.kernels.int8_tile import Parameters, Tile
 from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni, woven
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_tile import HEADER_BYTES, header, wrapped
+from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa.mve import VMLADAVA, Mve
 from edgecc.kernels.mve_end import LANES, End
 from edgecc.kernels.planned import planned

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_tile import header, wrapped
+from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa import base, dotprod, woven
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d

@@ -99,6 +99,9 @@ class Code:
         per = 2 if length == 32 else 1
         held = [list(range(first + p * per, first + p * per + per))
                 for p in range(self.shape.positions)]
+        if self.contiguous and length == 16:
+            self._neighbours(first)
+            return held
         for p, registers in enumerate(held):
             names = ", ".join(f"{SIZES[length // per]}{r}" for r in registers)
             pointer = f"${self.shape.accumulators + (0 if self.one_base else p)}"
@@ -108,6 +111,18 @@ class Code:
         if self.one_base:
             self.emit(f"add {pointer}, {pointer}, #{length}")
         return held
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether positions follow each other without a gap: LD1 takes four of them."""
+        return self.one_base and self.shape.pitch == 16 == self.shape.values
+
+    def _neighbours(self, first: int) -> None:
+        pointer = f"${self.shape.accumulators}"
+        for start in range(0, self.shape.positions, BATCH):
+            some = min(BATCH, self.shape.positions - start)
+            names = ", ".join(f"v{first + start + i}.16b" for i in range(some))
+            self.emit(f"ld1 {{{names}}}, [{pointer}], #{16 * some}")
 
     def columns(self, count: int, arrangement: str = "16b") -> Iterator[int]:
         """Registers of the next `count` vectors of weights, fetched a batch ahead if possible."""

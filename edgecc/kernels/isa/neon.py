@@ -26,6 +26,7 @@ class NeonEnd(Isa):
     lanes: ClassVar[int] = 4
     registers: ClassVar[int] = 32
     fast: ClassVar[bool] = True
+    joins_rows: ClassVar[bool] = True
     residual_lanes: ClassVar[int] = 16
 
     def rounded(self, value: Any) -> Any:

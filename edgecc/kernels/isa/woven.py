@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -142,8 +143,7 @@ def _multiply(writer: Writer, product: Product, place: Place) -> None:
 def _quad(writer: Writer, quad: Quad, place: Place, to: int) -> None:
     """Four channels of four taps, from pairs of eight channels."""
     pairs, j = _pairs(quad), place[1]
-    low, high = (writer.value(("pair", pair, j // 8),
-                              lambda at, pair=pair: _pair(writer, pair, place, at))
+    low, high = (writer.value(("pair", pair, j // 8), partial(_pair, writer, pair, place))
                  for pair in pairs)
     writer.emit(f"zip{1 + j // 4 % 2} v{to}.8h, v{low}.8h, v{high}.8h")
     for pair in pairs:
@@ -155,13 +155,12 @@ def _pair(writer: Writer, pair: Quad, place: Place, to: int) -> None:
     first, j, channels = place
     size = "q" if channels == 16 else "d"
 
-    def position(register: int, tap: Tap) -> None:
+    def position(tap: Tap, register: int) -> None:
         pointer = f"${2 * writer.work.accumulators + tap[0]}"
         at = tap[1] * writer.work.pitch + first
         writer.emit(f"ldr {size}{register}, [{pointer}, #{at}]")
 
-    taps = [writer.value(("position", tap), lambda at, tap=tap: position(at, tap))
-            for tap in pair]
+    taps = [writer.value(("position", tap), partial(position, tap)) for tap in pair]
     half = 1 + (j // 8 % 2 if channels == 16 else 0)
     writer.emit(f"zip{half} v{to}.16b, v{taps[0]}.16b, v{taps[1]}.16b")
     for tap in set(pair):
