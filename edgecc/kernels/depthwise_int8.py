@@ -103,19 +103,21 @@ class _Code:
     def _tile(self, lines: list[Any], block: Any, across: Any, width: int, used: int, rows: int,
               out: Any) -> None:
         spec = self.spec
-        tile = Tile(self.plan.isa, rows, width, used)
+        isa = self.plan.isa.fitted(width)
+        tile = Tile(isa, rows, width, used)
         acc = tile.start(self.k, block)
         if isinstance(self.plan.isa, dotprod.DotProd):
             self._quads(acc, lines, block, across, width, rows)
         else:
-            self._taps(acc, lines, block, across, width, rows)
+            self._taps(isa.lanes, acc, lines, block, across, width, rows)
         residual = self.k.inputs[1] if spec.residual else None
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
 
-    def _taps(self, acc: Any, lines: list[Any], block: Any, across: Any, width: int, rows: int):
+    def _taps(self, lanes: int, acc: Any, lines: list[Any], block: Any, across: Any, width: int,
+              rows: int) -> None:
         from edgecc.kernels import tir
 
-        spec, lanes = self.spec, self.plan.isa.lanes
+        spec = self.spec
         weights, wide = self.k.weights("int8"), tir.vector("int32", lanes)
         for ky in range(spec.kh):
             for kx in range(spec.kw):
@@ -143,7 +145,11 @@ class _Code:
 ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (
     (dotprod.DotProd(), (1, 2, 4, 5)),
     (neon.NeonEnd(), (1, 2)),
-    (rvv.Rvv256Half(), (2, 4)),
+    (rvv.Rvv256Double(), (1,)),
+    (rvv.Rvv256(), (2,)),
+    (rvv.Rvv256Half(), (4,)),
+    (rvv.Rvv128Double(), (1,)),
+    (rvv.Rvv128(), (2,)),
     (vnni.Vnni(), (2,)),
     (avx2.Avx2(), (2,)),
     (mve.MveEnd(), (1, 2)),

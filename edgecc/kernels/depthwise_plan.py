@@ -42,7 +42,7 @@ class Plan:
         found = [(i, step) for i in range(0, c - c % step, step)]
         at = len(found) * step
         while at < c:
-            width = self.isa.lanes
+            width = self.isa.fitted(c - at).lanes
             while width * 2 <= c - at:
                 width *= 2
             found.append((at, width))
@@ -56,7 +56,7 @@ class Plan:
     @property
     def ringed(self) -> bool:
         """Whether rows go through scratch: to pad them, or to let a last vector run over."""
-        return any(self.spec.pads) or self.spec.c % self.isa.lanes != 0
+        return any(self.spec.pads) or sum(width for _, width in self.blocks) > self.spec.c
 
     @property
     def extent(self) -> int:
@@ -156,7 +156,7 @@ class Plan:
         tiles = rows * -(-spec.ow // self.mr)
         outputs = rows * spec.ow
         block = block_of(self.isa)
-        blocks = sum(width for _, width in self.blocks) / block
+        blocks = sum(width / block_of(isa.fitted(width)) for _, width in self.blocks)
         per_tile: float
         per_output: float
         if isinstance(isa, dotprod.DotProd):

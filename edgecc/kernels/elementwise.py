@@ -14,7 +14,7 @@ MAGIC_BITS = 0x4B400000
 
 
 VECTOR_BYTES = (  # the widest vectors worth using, by the first feature a target has
-    ("avx512bw", 64), ("avx2", 32), ("rvv256", 32), ("mve", 16),
+    ("avx512bw", 64), ("avx2", 32), ("rvv256", 32), ("rvv128", 16), ("mve", 16),
     # no vectors: one float, or four bytes, at a time
     ("rv64gc", 4), ("rv32", 4), ("thumb2", 4), ("thumb", 4),
 )

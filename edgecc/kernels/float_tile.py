@@ -29,11 +29,14 @@ class FloatIsa:
     wants: frozenset[str] = frozenset({"vectors"})
 
 
+RVV_GROUPS = ((2, 2, 12), (4, 1, 7), (8, 1, 3))  # registers of a vector, columns, accumulators
+
 ISAS = (
     FloatIsa("generic", frozenset(), 4, 2, 8),
     FloatIsa("scalar", frozenset(), 1, 4, 16, wants=frozenset()),
     FloatIsa("neon", frozenset({"neon"}), 4, 4, 16, by_lane=True),
-    FloatIsa("rvv256", frozenset({"rvv256"}), 8, 4, 24),
+    *(FloatIsa(f"rvv{bits}", frozenset({f"rvv{bits}"}), bits // 32 * group, columns, accumulators)
+      for bits in (128, 256) for group, columns, accumulators in RVV_GROUPS),
     FloatIsa("avx2", frozenset({"avx2", "fma"}), 8, 2, 12),
     FloatIsa("avx512", frozenset({"avx512f", "avx512bw", "avx512vl"}), 16, 2, 24),
 )

@@ -231,9 +231,9 @@ class Tile:
         if column + lanes <= self.used:
             return tir.load(residual, offset, lanes)
         held = tir.local(lanes, "int8")
-        for lane in range(lanes):
-            inside = column + lane < self.used
-            tir.store(held, lane, residual[offset + lane] if inside else tir.T.int8(0))
+        tir.store(held, 0, tir.splat(tir.T.int8(0), lanes), lanes)
+        for first, count in self.isa.parts(self.used - column):
+            tir.store(held, first, tir.load(residual, offset + first, count), count)
         return tir.load(held, 0, lanes)
 
     def _write(self, output: Any, row: Any, vectors: list[tuple[Any, int]]) -> None:
@@ -246,6 +246,7 @@ class Tile:
                 tir.store(output, row + column, value, lanes)
             elif inside > 0:
                 kept = tir.let(value)
-                for lane in range(inside):
-                    tir.store(output, row + column + lane, tir.T.Shuffle([kept], [lane]))
+                for first, count in self.isa.parts(inside):
+                    part = tir.T.Shuffle([kept], list(range(first, first + count)))
+                    tir.store(output, row + column + first, part, count)
             column += lanes

@@ -14,7 +14,7 @@ import numpy as np
 from edgecc.errors import UnsupportedModel
 from edgecc.kernels.spec import Spec
 
-WITH_VECTORS = frozenset({"neon", "armv7-neon", "avx2", "avx512bw", "rvv256", "mve"})
+WITH_VECTORS = frozenset({"neon", "armv7-neon", "avx2", "avx512bw", "rvv256", "rvv128", "mve"})
 
 
 @dataclass(frozen=True)

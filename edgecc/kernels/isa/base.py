@@ -71,6 +71,10 @@ class Isa:
         """The instruction set for the last block, which has `columns` columns or a few more."""
         return self
 
+    def parts(self, count: int) -> list[tuple[int, int]]:
+        """(first, lanes) of the loads and stores of a vector of which `count` lanes exist."""
+        return [(lane, 1) for lane in range(count)]
+
     def arranged(self, steps: np.ndarray) -> np.ndarray:
         """Weights (..., columns, K of a multiply step) in the order that `column` reads them."""
         return steps

@@ -8,12 +8,13 @@ Source: RISC-V "V" Vector Extension, version 1.0, §3.4.2 and §11.13.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from edgecc.kernels.isa.base import Isa
+from edgecc.kernels.isa.base import MAGIC, Isa
 
 
 class Rvv(Isa):
@@ -21,7 +22,7 @@ class Rvv(Isa):
 
     least: ClassVar[int]
     column_cost: ClassVar[float] = 3.0
-    turns: ClassVar[int] = 4
+    turns: ClassVar[int] = 3  # with four, weights on their way are spilled
     fast: ClassVar[bool] = True
 
     def fitted(self, columns: int) -> Isa:
@@ -29,6 +30,10 @@ class Rvv(Isa):
         while lanes < min(columns, self.lanes):
             lanes *= 2
         return _of_lanes(kind, lanes)
+
+    def parts(self, count: int) -> list[tuple[int, int]]:
+        """At once: vectors are as long as they are said to be."""
+        return [(0, count)] if count > 0 else []
 
     def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
         """One int16 scalar kept in a local: a cast alone would move behind the broadcast."""
@@ -44,6 +49,28 @@ class Rvv(Isa):
         wide = tir.vector("int32", self.lanes)
         spread = tir.T.cast(tir.splat(activation, self.lanes), wide)
         return acc + tir.T.cast(weights, wide) * spread
+
+    def inner(self, value: Any, params: Any) -> Any:
+        return self.rounded(self._bounded(value, params.inner_lo, params.inner_hi))
+
+    def narrow(self, values: Sequence[Any], params: Any, clamp: bool) -> list[tuple[Any, int]]:
+        """The rounded value is in the low bits of value + MAGIC; its zero point is added last."""
+        from edgecc.kernels import tir
+
+        whole, byte = tir.vector("int32", self.lanes), tir.vector("int8", self.lanes)
+        magic = tir.splat(tir.T.float32(MAGIC), self.lanes)
+        zero_point = tir.splat(tir.T.cast(params.zero_point, "int8"), self.lanes)
+        bits = [tir.T.reinterpret(whole, self._bounded(value, params.lo, params.hi) + magic)
+                for value in values]
+        return [(tir.T.cast(each, byte) + zero_point, self.lanes) for each in bits]
+
+    def _bounded(self, value: Any, low: Any, high: Any) -> Any:
+        """One instruction per bound: a comparison and a choice would hold the bounds in vectors."""
+        from edgecc.kernels import tir
+
+        kind, suffix = tir.vector("float32", self.lanes), f"v{self.lanes}f32"
+        above = tir.llvm(kind, f"llvm.maxnum.{suffix}", value, tir.splat(low, self.lanes))
+        return tir.llvm(kind, f"llvm.minnum.{suffix}", above, tir.splat(high, self.lanes))
 
 
 @cache
@@ -106,15 +133,44 @@ class Rvv256Half(Rvv256):
 
     lanes: ClassVar[int] = 16
     registers: ClassVar[int] = 30
-    turns: ClassVar[int] = 2  # with four, the activations of 14 rows find no room
+    turns: ClassVar[int] = 2  # the activations of 14 rows need registers too
 
 
 class Rvv256Double(Rvv256):
     """64 columns: three accumulators, and the weights in the group that is left."""
 
     lanes: ClassVar[int] = 64
-    registers: ClassVar[int] = 8
+    registers: ClassVar[int] = 9
 
 
 class Rvv256Pairs(Pairs, Rvv256Double):
     """Two accumulators, two groups of int16 sums."""
+
+
+class Rvv128(Rvv):
+    """VLEN 128 (or more): half the columns for the same groups."""
+
+    name: ClassVar[str] = "rvv128"
+    requires: ClassVar[frozenset[str]] = frozenset({"rvv128"})
+    least: ClassVar[int] = 8
+    lanes: ClassVar[int] = 16
+    registers: ClassVar[int] = 16
+
+
+class Rvv128Half(Rvv128):
+    """8 columns."""
+
+    lanes: ClassVar[int] = 8
+    registers: ClassVar[int] = 30
+    turns: ClassVar[int] = 2
+
+
+class Rvv128Double(Rvv128):
+    """32 columns."""
+
+    lanes: ClassVar[int] = 32
+    registers: ClassVar[int] = 9
+
+
+class Rvv128Pairs(Pairs, Rvv128Double):
+    """32 columns, for one row."""
