@@ -12,8 +12,8 @@ from edgecc.targets import all_targets, host_cpu
 pytestmark = pytest.mark.emulated
 SAMPLES = pipeline_models.samples()
 # one of each instruction set; test_matrix.py has every target
-EVERY_DAY = ("generic-aarch64", "rk3588", "armv7-neon", "riscv64-generic", "spacemit-k1",
-             "x86-64-v3")
+EVERY_DAY = ("generic-aarch64", "rk3588", "generic-aarch64-i8mm", "armv7-neon",
+             "riscv64-generic", "riscv64-generic-v", "spacemit-k1", "x86-64-v3")
 EMULATED = [target.name for target in all_targets().values()
             if target.runner == "linux" and target.emulator]
 

@@ -119,7 +119,7 @@ def test_a_kernel_of_one_machine_is_refused():
                   and r.op == "conv2d" and r.dtype == "int8")
     spec = next(s for s, _, _ in problems.int8_product()
                 if s.op == "conv2d" and record.accepts(s) is None)
-    with pytest.raises(UnsupportedModel, match=r"portable C has no llvm\.aarch64"):
+    with pytest.raises(UnsupportedModel, match="portable C has no"):
         c_source(record.build(spec, "k", get_target("raspberry-pi-5")))
 
 
