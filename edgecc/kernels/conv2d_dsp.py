@@ -64,6 +64,18 @@ class Plan:
         return self.flat or self.spec.strides[1] * self.spec.c % 2 == 0
 
     @property
+    def overlaps(self) -> bool:
+        """Whether the last block takes some columns again instead of being narrower: all blocks
+        share one code then. A residual may lie where the output does, so it is read once only."""
+        return not self.spec.residual and self.spec.k >= self.nr
+
+    @property
+    def starts(self) -> np.ndarray:
+        """First column of every block."""
+        starts = np.arange(0, self.spec.k, self.nr)
+        return np.minimum(starts, self.spec.k - self.nr) if self.overlaps else starts
+
+    @property
     def block_bytes(self) -> int:
         return self.nr * (8 + GROUP * self.spec.kh * self.groups)
 
@@ -121,22 +133,24 @@ class Plan:
         return rows * blocks * (whole * tile(self.mr) + (tile(rest) if rest else 0)) + brought
 
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
-        spec = self.spec
+        spec, blocks = self.spec, self.starts
         weights = np.asarray(constants["weights"]).reshape(spec.k, spec.kh, -1)
         total = weights.sum(axis=(1, 2), dtype=np.int64)
         bias = np.asarray(constants["bias"], np.int64) - int(constants["input_zero_point"]) * total
-        blocks = -(-spec.k // self.nr)
-        full = np.zeros((blocks * self.nr, spec.kh, self.groups * GROUP), np.int8)
-        full[: spec.k, :, : weights.shape[2]] = weights
-        words = full.reshape(blocks, self.nr, spec.kh, self.groups, GROUP)
+        columns = np.add.outer(blocks, np.arange(self.nr)).ravel()
+        kept, chosen = columns < spec.k, columns[columns < spec.k]
+        full = np.zeros((len(columns), spec.kh, self.groups * GROUP), np.int8)
+        full[kept, :, : weights.shape[2]] = weights[chosen]
+        words = full.reshape(len(blocks), self.nr, spec.kh, self.groups, GROUP)
         if not self.narrow:  # as it unpacks weights, so it does activations
             words = words[..., [0, 2, 1, 3]]
-        head = np.zeros((2, blocks * self.nr), np.int32)
-        head[0, : spec.k] = wrapped(bias)
-        head.view(np.float32)[1, : spec.k] = np.asarray(constants["scale"], np.float32)
-        heads = head.reshape(2, blocks, self.nr).transpose(1, 0, 2).reshape(blocks, -1)
-        packed = words.transpose(0, 2, 3, 1, 4).reshape(blocks, -1)
-        parts = [np.ascontiguousarray(p).view(np.uint8) for p in (heads, packed)]
+        head = np.zeros((2, len(columns)), np.int32)
+        head[0, kept] = wrapped(bias)[chosen]
+        head.view(np.float32)[1, kept] = np.asarray(constants["scale"], np.float32)[chosen]
+        heads = head.reshape(2, len(blocks), self.nr).transpose(1, 0, 2)
+        packed = words.transpose(0, 2, 3, 1, 4)
+        parts = [np.ascontiguousarray(p.reshape(len(blocks), -1)).view(np.uint8)
+                 for p in (heads, packed)]
         return np.concatenate([header(constants, spec.clamp, spec.residual, Dsp()),
                                np.concatenate(parts, axis=1).ravel()])
 
@@ -189,8 +203,9 @@ class _Code:
         whole, rest = divmod(self.plan.row_length, mr)
 
         def tiles(first: Any, count: int) -> None:
-            for i in range(0 if self.plan.narrow else count):
-                self.rows.bring((first + i) * spec.c, i * GROUP, spec.c, count * GROUP)
+            if not self.plan.narrow:
+                with tir.loop(0, count) as i:
+                    self.rows.bring((first + i) * spec.c, i * GROUP, spec.c, count * GROUP)
             self._blocks(lambda block, column, used: self._tile(
                 count, used, block, 0, first * spec.k + column))
 
@@ -206,6 +221,11 @@ class _Code:
 
         nr, size = self.plan.nr, self.plan.block_bytes
         whole, rest = divmod(self.spec.k, nr)
+        if rest and self.plan.overlaps:
+            with tir.loop(0, whole + 1) as b:
+                column = tir.let(tir.T.min(b * nr, self.spec.k - nr))
+                emit(tir.let(HEADER_BYTES + b * size), column, nr)
+            return
         if whole:
             with tir.loop(0, whole) as b:
                 emit(tir.let(HEADER_BYTES + b * size), b * nr, nr)
