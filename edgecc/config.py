@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 from edgecc.data.preprocessing import Preprocessing
 from edgecc.errors import ConfigError
+from edgecc.levels import LEVELS
 
 IMPLEMENTED: dict[str, tuple] = {
-    "optimization": ("O2", "Os"),
+    "optimization": tuple(LEVELS),
     "fusion": (True, False),
     "quantization": ("none", "int8"),
     "layout": ("auto", "NHWC"),
@@ -20,6 +21,9 @@ IMPLEMENTED: dict[str, tuple] = {
 }
 
 MOST_THREADS = 16
+# knobs that are whole numbers: least and most; None is the target's, or as many as there are
+RANGES = {"threads": (1, MOST_THREADS), "fusion_max_operators": (1, 1000),
+          "parallel_chunk": (0, 1_000_000_000), "unroll": (0, 10_000)}
 LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 
 
@@ -27,7 +31,12 @@ LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 class CompileConfig:
     """What to compile for and how.
 
-    `optimization` Os wants little code: kernels that serve every shape, nothing unrolled.
+    `optimization`: O0 plain kernels without fusion, quickest to compile; O2;
+    Os little code. The results are the same bytes.
+    `tiles` chooses kernels: step or signature (as a manifest's steps say) to a tile (4x16) or to
+    a kernel's name. `fusion_max_operators`: most ONNX operators in one step. `parallel_chunk`:
+    least estimated instructions of a step that are worth a thread. `unroll`: the size up to which
+LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
     `threads` share the large steps; the results do not depend on their number.
@@ -48,6 +57,10 @@ class CompileConfig:
     observer: str = "minmax"
     check: str = "structure"
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    tiles: Mapping[str, str] = field(default_factory=dict)
+    fusion_max_operators: int | None = None
+    parallel_chunk: int | None = None
+    unroll: int | None = None
     toolchain: tuple[str, ...] | None = None
     sysroot: str | None = None
     cflags: tuple[str, ...] = ()
@@ -61,18 +74,31 @@ class CompileConfig:
         if self.libc is not None and not LIBC.fullmatch(self.libc):
             raise ConfigError(f"libc={self.libc!r} is not implemented",
                               advice="choose musl, glibc, or glibc-2.31 for a version")
-        self._check_threads()
+        for key in RANGES:
+            self._check_range(key)
         for key, allowed in IMPLEMENTED.items():
-            value = getattr(self, key)
-            if value not in allowed:
-                raise ConfigError(
-                    f"{key}={value!r} is not implemented",
-                    advice=f"choose one of {', '.join(map(repr, allowed))}",
-                )
+            self._check_choice(key, allowed)
+        self._check_tiles()
 
-    def _check_threads(self) -> None:
-        if not isinstance(self.threads, int) or not 1 <= self.threads <= MOST_THREADS:
-            raise ConfigError(
-                f"threads={self.threads!r} is out of range",
-                needed="a whole number from 1", available=f"{MOST_THREADS} at most",
-            )
+    def _check_range(self, key: str) -> None:
+        value, (least, most) = getattr(self, key), RANGES[key]
+        if value is None and key != "threads":
+            return
+        if type(value) is not int or not least <= value <= most:
+            raise ConfigError(f"{key}={value!r} is out of range",
+                              needed=f"a whole number from {least}", available=f"{most:,} at most")
+
+    def _check_choice(self, key: str, allowed: tuple) -> None:
+        value = getattr(self, key)
+        if value in allowed:
+            return
+        known = f"choose one of {', '.join(map(repr, allowed))}"
+        if (key, value) == ("optimization", "O1"):
+            known += "; O1 would compile no faster than O2, and O0 does"
+        raise ConfigError(f"{key}={value!r} is not implemented", advice=known)
+
+    def _check_tiles(self) -> None:
+        for name, tile in self.tiles.items():
+            if not (isinstance(name, str) and isinstance(tile, str) and name and tile):
+                raise ConfigError(f"tiles: {name!r}: {tile!r} is not a step and a tile",
+                                  advice='write {"conv_1": "4x16"}')

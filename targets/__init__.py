@@ -13,7 +13,7 @@ from edgecc.errors import TargetError
 from edgecc.targets.target import Region, Target, Toolchain
 
 __all__ = ["Region", "Target", "Toolchain", "all_targets", "get_target"]
-NOT_A_TARGET = {"target", "host_cpu"}
+NOT_A_TARGET = {"target", "host_cpu", "peaks"}
 
 
 @cache

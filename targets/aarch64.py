@@ -9,7 +9,6 @@ GENERIC_AARCH64 = Target(
     description="any 64-bit Arm Linux machine (Armv8.0-A, NEON)",
     triple="aarch64-linux-gnu",
     cpu="generic",
-    llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"neon", "fma"}),
     architecture="aarch64",
     memories=(Region("ram", 1 << 29),),

@@ -9,7 +9,6 @@ ARMV7_NEON = Target(
     cpu="cortex-a7",
     attributes=("+neon", "+vfp4"),
     float_abi="hard",
-    llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"armv7-neon"}),
     architecture="armv7l",
     memories=(Region("ram", 1 << 29),),

@@ -19,7 +19,6 @@ def _host() -> Target:
         description="this workstation",
         triple=f"{architecture}-linux-gnu",
         cpu=cpu,
-        llvm_options=("-unroll-threshold-aggressive:uint=0",),
         features=have,
         architecture=architecture,
         cores=host_cpu.cores(),

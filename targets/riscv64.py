@@ -9,7 +9,6 @@ RISCV64_GENERIC = Target(
     cpu="generic-rv64",
     attributes=("+m", "+a", "+f", "+d", "+c"),
     abi="lp64d",
-    llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"rv64gc"}),
     architecture="riscv64",
     memories=(Region("ram", 1 << 29),),

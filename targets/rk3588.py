@@ -16,6 +16,7 @@ RK3588 = replace(
         "features": "Arm Cortex-A76 TRM r4p1 and Cortex-A55 TRM r2p0: both have FEAT_DotProd",
         "int8_macs_per_cycle": "Arm Cortex-A76 Software Optimization Guide: two ASIMD pipes, "
         "16 int8 products per SDOT",
+        "float32_macs_per_cycle": RASPBERRY_PI_5.source["float32_macs_per_cycle"],
         "memories": "a common board's size: 4 GB",
     },
 )

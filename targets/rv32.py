@@ -11,7 +11,6 @@ RV32IMC = Target(
     cpu="generic-rv32",
     attributes=("+m", "+c"),
     abi="ilp32",
-    llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"rv32", "soft-float"}),
     architecture="riscv32",
     memories=(Region("flash", 1 << 26, base=0x80000000, may_hold=("code", "weights")),

@@ -42,7 +42,9 @@ class Target:
     """One chip or board family.
 
     `triple`, `cpu`, `attributes`, `abi`, `float_abi`, `vector_bits` and `llvm_level` (of
-    optimization) go to LLVM; `cpu` is chosen for the schedule it gives.
+    optimization) go to LLVM; `cpu` is chosen for the schedule it gives. `unroll` is the size up to
+    which LLVM may unroll a loop at level 3 (kernels have unrolled theirs), `parallel_chunk` the
+    least estimated instructions of a step that are worth another thread.
     `features` are the ISA features kernels ask for (neon, dotprod, avx2, avx512vnni ...).
     `emulator` is the QEMU command that runs its programs, e.g. ("qemu-aarch64", "-cpu",
     "cortex-a76"); empty when QEMU knows no such CPU. `source` maps field names to a datasheet,
@@ -59,11 +61,14 @@ class Target:
     vector_bits: int | None = None
     llvm_options: tuple[str, ...] = ()
     llvm_level: int = 3
+    unroll: int = 0
+    parallel_chunk: int = 10_000
     features: frozenset[str] = frozenset()
     architecture: str = "aarch64"  # as `uname -m` says; bare metal: how the triple begins
     cores: int = 1
     clock_hz: int | None = None
     int8_macs_per_cycle: float | None = None
+    float32_macs_per_cycle: float | None = None
     memories: tuple[Region, ...] = ()
     dtypes: tuple[str, ...] = ("int8", "float32")
     preferred_layout: str = "NHWC"

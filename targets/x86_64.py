@@ -9,7 +9,6 @@ X86_64_V3 = Target(
     description="x86-64 Linux machines with AVX2 and FMA (2013 and later)",
     triple="x86_64-linux-gnu",
     cpu="haswell",
-    llvm_options=("-unroll-threshold-aggressive:uint=0",),
     features=frozenset({"avx2", "fma", "f16c"}),
     architecture="x86_64",
     memories=(Region("ram", 1 << 31),),

@@ -13,7 +13,8 @@ from edgecc.rpc.boards import built_in_boards
 from edgecc.rpc.probe import FEATURES
 from edgecc.targets import Region, Target
 
-NUMBERS = ("cores", "clock_hz", "int8_macs_per_cycle", "memories")
+NUMBERS = ("cores", "clock_hz", "int8_macs_per_cycle", "float32_macs_per_cycle", "unroll",
+           "parallel_chunk", "memories")
 HOLDS = {"arena", "weights", "code"}
 TOOLCHAINS = {"zig", "gcc", "clang", "none"}
 RUNNERS = {"linux", "baremetal", "none"}
@@ -145,5 +146,5 @@ def words(target: Target) -> Iterator[str]:
 
 
 def numbers(target: Target) -> Iterator[tuple[str, Any]]:
-    for name in ("cores", "clock_hz", "int8_macs_per_cycle"):
+    for name in ("cores", "clock_hz", "int8_macs_per_cycle", "float32_macs_per_cycle"):
         yield name, getattr(target, name)

@@ -11,12 +11,15 @@ from typing import Any
 
 from edgecc.bundle.schema import VERSIONS
 from edgecc.config import CompileConfig
+from edgecc.kernels.tiles import tile_of
+from edgecc.levels import LEVELS, shaped
 from edgecc.link.chain import chosen
 from edgecc.link.elf import loaded_bytes
-from edgecc.lower.objects import Objects
+from edgecc.lower.objects import Call, Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import Entry, Kernel, Port, Program, Step
 from edgecc.targets import Target
+from edgecc.targets.peaks import per_instruction
 
 TOOLS = ("edgecc", "apache-tvm", "onnx", "onnx-ir", "onnxscript", "onnxruntime", "numpy",
          "ziglang")
@@ -38,6 +41,7 @@ def build(
         "target_info": target_info(target, config),
         "tools": tool_versions(),
         "config": config_record(config),
+        "knobs": knobs(config, target),
         **sizes(plan, objects, files, code_bytes),
         "macs": sum(step.macs for step in entry.steps if isinstance(step, Kernel)),
         "threads": threads(config, target),
@@ -97,7 +101,28 @@ def target_info(target: Target, config: CompileConfig) -> dict[str, Any]:
         "runner": target.runner,
         "libc": chain.libc or "of the toolchain",
         "toolchain": list(chain.argv),
+        "clock_hz": target.clock_hz,
+        "peaks": peaks(target),
     }
+
+
+def peaks(target: Target) -> dict[str, Any]:
+    """By type: the most multiply-accumulates of one instruction, and of one core in a cycle."""
+    cycles = {"int8": target.int8_macs_per_cycle, "float32": target.float32_macs_per_cycle}
+    best = per_instruction(target)
+    return {dtype: {"macs_per_instruction":
+                    best[dtype].macs_per_instruction if dtype in best else None,
+                    "macs_per_cycle": cycles[dtype]} for dtype in cycles}
+
+
+def knobs(config: CompileConfig, target: Target) -> dict[str, Any]:
+    """What the knobs stood at, whether set or the target's. Tiles are the steps' own."""
+    used, level = shaped(target, config), LEVELS[config.optimization]
+    return {"optimization": config.optimization, "about": level.about,
+            "fusion": config.fusion and not level.plain,
+            "fusion_max_operators": config.fusion_max_operators,
+            "parallel_chunk": used.parallel_chunk if config.threads > 1 else None,
+            "unroll": used.unroll if level.llvm is None else None, "llvm_level": used.llvm_level}
 
 
 def config_record(config: CompileConfig) -> dict[str, Any]:
@@ -164,16 +189,20 @@ def port(port: Port, plan: MemoryPlan) -> dict[str, Any]:
 
 
 def steps(entry: Entry, objects: Objects) -> list[dict[str, Any]]:
-    symbols = {call.step: call.symbol for call in objects.calls}
-    return [step_record(step, symbols[step.name], objects) for step in entry.steps]
+    calls = {call.step: call for call in objects.calls}
+    return [step_record(step, calls[step.name], objects) for step in entry.steps]
 
 
-def step_record(step: Step, symbol: str, objects: Objects) -> dict[str, Any]:
+def step_record(step: Step, call: Call, objects: Objects) -> dict[str, Any]:
     record = {
         "name": step.name,
         "op": type(step).__name__.lower(),
         "kernel": None,
-        "symbol": symbol,
+        "symbol": call.symbol,
+        "tile": None,
+        "dtype": step.outputs[0].dtype,
+        "signature": None,
+        "estimated_instructions": None,
         "macs": 0,
         "layout": step.outputs[0].layout or "flat",
         "why_not_fast": None,
@@ -186,5 +215,7 @@ def step_record(step: Step, symbol: str, objects: Objects) -> dict[str, Any]:
     }
     if isinstance(step, Kernel):
         record |= {"op": step.spec.op, "kernel": step.kernel, "macs": step.macs,
+                   "tile": tile_of(step.kernel), "dtype": step.spec.dtype,
+                   "signature": step.spec.text(), "estimated_instructions": call.cost,
                    "why_not_fast": step.why_not_fast, "nodes": list(step.nodes)}
     return record

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgecc.cli import preprocessing, project, toolchains
+from edgecc.cli import knobs, preprocessing, project, toolchains
 from edgecc.cli.console import Console
 from edgecc.config import IMPLEMENTED, CompileConfig
 from edgecc.context import Asking, Context
@@ -21,12 +21,13 @@ def add_compile_options(command: argparse.ArgumentParser) -> None:
     """What decides the compiled program besides model, target and quantization."""
     add = command.add_argument
     add("-O", dest="optimization", default="2", metavar="LEVEL",
-        help="optimization: 2 (default), or s for small code")
+        help="0 (plain, quick to compile), 2 (default), s (small)")
     add("--no-fusion", dest="fusion", action="store_false", help="one step per operator")
     add("--layout", default="auto", help=choices("layout"))
     add("--threads", type=int, default=1, help="threads of the program (default 1)")
     add("--io", default="auto", help="type of inputs and outputs: " + choices("io"))
     add("--observer", default="minmax", help="range estimator: " + choices("observer"))
+    knobs.add(command)
     toolchains.add(command)
     add("--check", default="structure", help=choices("check"))
     add("--seed", type=int, default=0, help="seed of everything random (default 0)")
@@ -60,11 +61,13 @@ def add_boards_file(command: argparse.ArgumentParser) -> None:
 
 def config(args: argparse.Namespace, *, target: str, quantization: str) -> CompileConfig:
     """Raises ConfigError for values that are wrong or not implemented."""
+    file = project.read()
     return CompileConfig(
         target=target, optimization=f"O{args.optimization}", fusion=args.fusion,
         quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
         observer=args.observer, check=args.check, shapes=shapes(args.shape),
-        name=getattr(args, "name", None), **toolchains.fields(args, project.read().toolchain),
+        name=getattr(args, "name", None), **toolchains.fields(args, file.toolchain),
+        **knobs.fields(args, file.knobs),
         preprocessing=preprocessing.declared(args), keep_float=getattr(args, "keep_float", False),
     )
 

@@ -10,6 +10,12 @@
     ldflags = []
     libc = "glibc"
 
+    [knobs]
+    tiles = "tiles.json"                 # or a table: tiles = {conv_1 = "4x16"}
+    fusion-max-operators = 4
+    parallel-chunk = 20000
+    unroll = 150
+
 Paths are relative to the file. Arguments of a command go before it.
 """
 
@@ -23,16 +29,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgecc.cli.knobs import NUMBERS, Knobs
 from edgecc.cli.toolchains import Choice
 from edgecc.errors import ConfigError
 
 FILE = Path("edgecc.toml")
-KEYS: dict[str, type | tuple[type, ...]] = {"target": str, "boards": str, "toolchain": dict}
+KEYS: dict[str, type | tuple[type, ...]] = {"target": str, "boards": str, "toolchain": dict,
+                                           "knobs": dict}
 TOOLCHAIN: dict[str, type | tuple[type, ...]] = {
     "cc": (str, list), "env": str, "buildroot-host": str, "sysroot": str, "cflags": list,
     "ldflags": list, "libc": str,
 }
-WORDS = {str: "a string", list: "a list of strings", dict: "a table",
+KNOBS: dict[str, type | tuple[type, ...]] = {
+    "tiles": (str, dict), **{name.replace("_", "-"): int for name in NUMBERS}}
+WORDS = {int: "a whole number", (str, dict): "a file or a table",
+         str: "a string", list: "a list of strings", dict: "a table",
          (str, list): "a string or a list of strings"}
 
 
@@ -43,6 +54,7 @@ class Project:
     target: str | None = None
     boards: Path | None = None
     toolchain: Choice = Choice()
+    knobs: Knobs = Knobs()
 
 
 def read(file: Path = FILE) -> Project:
@@ -58,7 +70,15 @@ def read(file: Path = FILE) -> Project:
         sysroot=str(sysroot) if (sysroot := _path(file, chain, "sysroot")) else None,
         cflags=tuple(chain.get("cflags", ())), ldflags=tuple(chain.get("ldflags", ())),
         libc=chain.get("libc"),
-    ).check(where))
+    ).check(where), _knobs(file, table.get("knobs", {})))
+
+
+def _knobs(file: Path, table: Mapping[str, Any]) -> Knobs:
+    _check(table, KNOBS, f"{file}: [knobs]")
+    tiles = table.get("tiles", {})
+    named = isinstance(tiles, str)
+    return Knobs(_path(file, table, "tiles") if named else None, {} if named else tiles,
+                 **{name: table.get(name.replace("_", "-")) for name in NUMBERS})
 
 
 def _table(file: Path) -> dict[str, Any]:
@@ -81,7 +101,8 @@ def _check(table: Mapping[str, Any], keys: Mapping[str, Any], where: str) -> Non
             raise ConfigError(f"unknown key {key!r}", where=where, advice=(
                 f"did you mean {near[0]}?" if near else f"known keys are {', '.join(keys)}"))
         words = isinstance(value, list) and all(isinstance(word, str) for word in value)
-        if not isinstance(value, keys[key]) or (isinstance(value, list) and not words) or (
+        wrong = not isinstance(value, keys[key]) or isinstance(value, bool)
+        if wrong or (isinstance(value, list) and not words) or (
                 value == "" or value == [] and key == "cc"):
             raise ConfigError(f"{key} = {value!r} is not {WORDS[keys[key]]}", where=where)
 

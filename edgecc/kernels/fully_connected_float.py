@@ -14,7 +14,7 @@ def as_convolution(spec: FullyConnected) -> Conv2d:
                   clamp=spec.clamp, residual=spec.residual)
 
 
-def _of_convolution(conv: KernelRecord) -> KernelRecord:
+def of_convolution(conv: KernelRecord) -> KernelRecord:
     return replace(
         conv,
         name=conv.name.replace("conv2d", "fully_connected"),
@@ -27,4 +27,4 @@ def _of_convolution(conv: KernelRecord) -> KernelRecord:
     )
 
 
-KERNELS = tuple(_of_convolution(conv) for conv in conv2d_float.KERNELS)
+KERNELS = tuple(of_convolution(conv) for conv in conv2d_float.KERNELS)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,20 +57,40 @@ def all_kernels() -> tuple[KernelRecord, ...]:
 
 
 def find(name: str) -> KernelRecord:
-    return next(k for k in all_kernels() if k.name == name)
+    """A kernel of the catalogue, or one with a tile of its own. Raises KeyError."""
+    known = _by_name().get(name)
+    if known is None:
+        from edgecc.kernels import tiles
+
+        known = tiles.made(name)
+    if known is None:
+        raise KeyError(name)
+    return known
+
+
+@cache
+def _by_name() -> dict[str, KernelRecord]:
+    return {record.name: record for record in all_kernels()}
 
 
 def candidates(spec: Spec, features: Iterable[str], small: bool = False) -> list[KernelRecord]:
     """Kernels for `spec` that the features allow and that accept it: those that suit the core
     first, cheapest first. `small`: those whose shape is data, where there are any and no
     vectors to lose."""
+    fitting = suited(all_kernels(), spec, features)
+    shared = [k for k in fitting if k.code is not None]
+    small = small and bool(shared) and "vectors" not in strengths(frozenset(features))
+    return shared if small else [k for k in fitting if k.code is None]
+
+
+def suited(records: Iterable[KernelRecord], spec: Spec,
+           features: Iterable[str]) -> list[KernelRecord]:
+    """Those that compute `spec` with these features: those that suit the core first, cheapest
+    first."""
     have = frozenset(features)
     strong = strengths(have)
-    fitting = [k for k in all_kernels() if (k.op, k.dtype) == (spec.op, spec.dtype)
+    fitting = [k for k in records if (k.op, k.dtype) == (spec.op, spec.dtype)
                and k.requires <= have and k.accepts(spec) is None]
-    shared = [k for k in fitting if k.code is not None]
-    small = small and bool(shared) and "vectors" not in strong
-    fitting = shared if small else [k for k in fitting if k.code is None]
     return sorted(fitting, key=lambda k: (not k.wants <= strong, k.cost(spec), k.name))
 
 

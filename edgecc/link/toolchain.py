@@ -20,6 +20,7 @@ from pathlib import Path
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ToolchainError
+from edgecc.levels import LEVELS
 from edgecc.link.chain import chosen
 from edgecc.link.process import run_tool
 from edgecc.link.symbols import form_of, keep_symbols
@@ -159,7 +160,7 @@ def driver_for(target: Target, config: CompileConfig, context: Context) -> Drive
                     identity + _fingerprint(chain.sysroot), target.name,
                     Path(context.cache_dir).absolute(), chain.link_flags,
                     bare=target.runner == "baremetal",
-                    small=config.optimization == "Os")
+                    small=LEVELS[config.optimization].small)
     if chain.kind != "zig":
         check_libc(driver, chain.libc)
     return replace(driver, dynamic=_is_dynamic(driver, chain))

@@ -24,7 +24,8 @@ def tvm_target(target: Target) -> tvm.target.Target:
     optional = {"mattr": list(target.attributes), "mabi": target.abi,
                 "mfloat-abi": target.float_abi, "vector-width": target.vector_bits}
     spec |= {key: value for key, value in optional.items() if value}
-    spec["cl-opt"] = [NO_TYPE_BASED_ALIASING, *target.llvm_options]
+    unroll = f"-unroll-threshold-aggressive:uint={target.unroll}"
+    spec["cl-opt"] = [NO_TYPE_BASED_ALIASING, unroll, *target.llvm_options]
     spec["opt-level"] = target.llvm_level
     return tvm.target.Target(spec)
 

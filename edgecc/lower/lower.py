@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from edgecc.context import Context
 from edgecc.errors import CheckFailed, UnsupportedModel
 from edgecc.kernels import copy, registry
 from edgecc.kernels.spec import Spec, StridedCopy
+from edgecc.levels import shaped
 from edgecc.lower.objects import Argument, Call, Objects
 from edgecc.memory.plan import MemoryPlan
 from edgecc.schedule.program import (
@@ -30,7 +30,6 @@ from edgecc.schedule.threads import scratch_stride, shared_scratch
 from edgecc.targets import Target
 
 WEIGHTS_ALIGN = 64
-SMALL_LEVEL = 1  # of LLVM: nothing is unrolled by guesswork, no loop is doubled for a condition
 SUFFIXES = {"object": ".o", "assembly": ".s", "c": ".c"}
 
 
@@ -50,8 +49,7 @@ def lower(
     the code becomes: an object (`.o`), assembly (`.s`) or portable C (`.c`).
     Raises UnsupportedModel for a step kind that no code generator handles yet.
     """
-    if config.optimization == "Os":
-        target = replace(target, llvm_level=SMALL_LEVEL)
+    target = shaped(target, config)
     weights, calls = _Weights(), []
     code: dict[str, bytes] = {}
 
@@ -161,7 +159,7 @@ def kernel_code(
     key = hashlib.sha256("\n".join(
         [source_digest(), kernel, code_text(kernel, spec), symbol, target.triple, target.cpu,
          str(target.abi), str(target.float_abi), str(target.vector_bits),
-         *target.attributes, "", *target.llvm_options, str(target.llvm_level),
+         *target.attributes, "", *target.llvm_options, str(target.unroll), str(target.llvm_level),
          *sorted(target.features)]
     ).encode()).hexdigest()
     return cached(context.cache_dir / "kernels" / f"{key}{SUFFIXES[form]}",

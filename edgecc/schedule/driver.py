@@ -6,6 +6,7 @@ from typing import Any
 
 from edgecc.config import CompileConfig
 from edgecc.context import Context
+from edgecc.levels import LEVELS, shaped
 from edgecc.schedule.affines import join_affines
 from edgecc.schedule.arrange import arrange
 from edgecc.schedule.borders import settle_borders
@@ -19,20 +20,23 @@ from edgecc.schedule.program import Kernel, Program
 from edgecc.schedule.qdq import fold_quantization
 from edgecc.schedule.reader import read_graph
 from edgecc.schedule.recognize import recognize
+from edgecc.schedule.selection import Choice
 from edgecc.schedule.threads import spread
 
 
 def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Program:
     """See `edgecc.schedule.schedule`."""
+    level, target = LEVELS[config.optimization], shaped(target, config)
     graph = join_norms(join_affines(read_graph(model)))
     graph = fold_quantization(graph)
     graph = settle_borders(graph, config.io)
     graph = drop_identities(graph)
-    if config.fusion:
-        graph = remove_dead_channels(fuse(recognize(graph)))
+    if config.fusion and not level.plain:
+        graph = fuse(recognize(graph), config.fusion_max_operators)
+        graph = remove_dead_channels(graph)
     arranged = arrange(split_transposed(graph))
     program = emit(arranged, target, config.name or identifier(graph.name, "model"),
-                   small=config.optimization == "Os")
+                   Choice(level.small, config.tiles))
     program = spread(program, config.threads, target)
     program = declare(program, config.preprocessing)
     context.progress("schedule", summary(program))

@@ -31,7 +31,7 @@ from edgecc.schedule.program import (
     Step,
     View,
 )
-from edgecc.schedule.selection import select_kernel
+from edgecc.schedule.selection import CHEAPEST, Choice, select_kernel
 from edgecc.schedule.storage import Window, reshaped
 
 
@@ -42,7 +42,7 @@ class _Emitting:
     arranged: Arranged
     placed: Placed
     target: Any
-    small: bool
+    choice: Choice
     buffers: dict[str, Buffer] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
@@ -71,13 +71,17 @@ class _Emitting:
                        strides=None if window.contiguous else window.strides)
 
 
-def emit(arranged: Arranged, target: Any, name: str, small: bool = False) -> Program:
-    """Steps and buffers of an arranged graph. Raises UnsupportedModel where no kernel fits."""
-    work = _Emitting(arranged, place(arranged), target, small)
+def emit(arranged: Arranged, target: Any, name: str, choice: Choice = CHEAPEST) -> Program:
+    """Steps and buffers of an arranged graph.
+
+    Raises UnsupportedModel where no kernel fits, ConfigError for tiles that do not.
+    """
+    work = _Emitting(arranged, place(arranged), target, choice)
     inputs = tuple(_input_port(work, each) for each in arranged.graph.inputs)
     for op in arranged.graph.ops:
         _emit_op(work, op)
     outputs = _output_ports(work)
+    choice.check_used(step for step in work.steps if isinstance(step, Kernel))
     entry = Entry("run", inputs, outputs, tuple(work.steps))
     return Program(name, tuple(work.buffers.values()), (entry,),
                    layout_conversions=arranged.conversions)
@@ -170,7 +174,7 @@ def _window_copy(work: _Emitting, op: Op, step: str) -> Copy:
 def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
     call = call_of(work.arranged, op)
     where = f"{op.nodes[0] if op.nodes else op.name} ({type(op).__name__})"
-    record, why = select_kernel(call.spec, work.target, where, work.small)
+    record, why = select_kernel(call.spec, work.target, where, work.choice, step)
     views = [work.view(name, shape, _label(work, name, shape))
              for name, shape in zip((*op.inputs, op.output), (*call.inputs, call.output),
                                     strict=True)]

@@ -32,12 +32,13 @@ FULL = (-128, 127)
 Rule = Callable[[Graph, Op], dict[str, Op | None] | None]
 
 
-def fuse(graph: Graph) -> Graph:
-    """Apply every rule until none changes the graph."""
+def fuse(graph: Graph, most: int | None = None) -> Graph:
+    """Apply every rule until none changes the graph. No step becomes one of more than `most` ONNX
+    operators (None: as many as there are)."""
     graph = lift_clamps(join_tables(graph))
     for rule in (compose_takes, flatten_concat, fold_pad, compose_tables, fuse_clamp,
                  fuse_residual):
-        graph = _everywhere(graph, rule)
+        graph = _everywhere(graph, rule, most)
     return graph
 
 
@@ -70,18 +71,24 @@ def _alias(graph: Graph, op: Op) -> dict[str, str]:
     return {} if source in ports else {source: output}
 
 
-def _everywhere(graph: Graph, rule: Rule) -> Graph:
-    """A rule gives operators by output name to replace, or to remove (None)."""
+def _everywhere(graph: Graph, rule: Rule, most: int | None = None) -> Graph:
+    """A rule gives operators by output name to replace, or to remove (None); it is not applied
+    where one would then stand for more than `most`."""
     start = 0
     while start < len(graph.ops):
         changes = rule(graph, graph.ops[start])
-        if changes is None:
+        if changes is None or _beyond(most, changes):
             start += 1
             continue
         kept = [changes.get(op.output, op) for op in graph.ops]
         graph = graph.with_ops([op for op in kept if op is not None])
         start = max(0, start - 1)
     return graph
+
+
+def _beyond(most: int | None, changes: dict[str, Op | None]) -> bool:
+    return most is not None and any(len(set(op.nodes)) > most
+                                    for op in changes.values() if op is not None)
 
 
 def drop_identity(graph: Graph, op: Op) -> dict[str, Op | None] | None:

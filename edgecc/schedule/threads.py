@@ -1,7 +1,8 @@
 """Which steps the threads share, and the scratch that they need then: a part for each thread.
 
 Waking and awaiting the other threads costs a microsecond or two while they are still spinning, so
-a step that takes little longer than that stays with the calling thread.
+a step that would give each of them less than the target's `parallel_chunk` of instructions stays
+with the calling thread.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from edgecc.kernels import registry
 from edgecc.schedule.program import Kernel, Program, Step
 from edgecc.targets.target import Target
 
-SMALL_STEP = 20_000  # estimated instructions: some five microseconds of one core
 LINE_BYTES = 64  # a cache line: two threads never write to the same one
 
 
@@ -37,21 +37,24 @@ def spread(program: Program, threads: int, target: Target) -> Program:
     if target.runner != "linux":
         raise ConfigError(f"threads={threads} is not implemented without Linux",
                           where=f"target {target.name}", advice="compile with threads=1")
-    entries = tuple(replace(entry, steps=tuple(_spread(step, threads) for step in entry.steps))
-                    for entry in program.entries)
+    least = threads * target.parallel_chunk
+    entries = tuple(
+        replace(entry, steps=tuple(_spread(step, threads, least) for step in entry.steps))
+        for entry in program.entries)
     return replace(program, entries=entries)
 
 
-def _spread(step: Step, threads: int) -> Step:
-    if not isinstance(step, Kernel) or not _worth_it(step):
+def _spread(step: Step, threads: int, least: int) -> Step:
+    if not isinstance(step, Kernel) or not _worth_it(step, least):
         return step
     scratch = shared_scratch(step.scratch_bytes, threads)
     return replace(step, threads=threads, scratch_bytes=scratch)
 
 
-def _worth_it(step: Kernel) -> bool:
-    """Large, divisible, and not bound to an order of its rows (in place at a distance)."""
+def _worth_it(step: Kernel, least: int) -> bool:
+    """Of `least` instructions, divisible, and not bound to an order of its rows (in place at a
+    distance)."""
     record = registry.find(step.kernel)
     ordered = any(pair.distance_bytes for pair in step.in_place)
-    return (record.extent(step.spec) > 1 and record.cost(step.spec) >= SMALL_STEP
+    return (record.extent(step.spec) > 1 and record.cost(step.spec) >= least
             and not ordered)

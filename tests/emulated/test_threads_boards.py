@@ -10,7 +10,6 @@ import pytest
 from shared_data import shared
 
 import edgecc
-from edgecc.schedule import threads as sharing
 
 pytestmark = [
     pytest.mark.emulated,
@@ -19,11 +18,6 @@ pytestmark = [
 SAMPLES = pipeline_models.samples()
 MODELS = ("ad_autoencoder", "kws_dscnn", "resnet8_cifar10", "vww_mobilenetv1")
 COUNTS = (1, 2, 4)
-
-
-@pytest.fixture
-def everything_shared(monkeypatch):
-    monkeypatch.setattr(sharing, "SMALL_STEP", 0)
 
 
 def digest(bundle, given):
@@ -35,18 +29,19 @@ def digest(bundle, given):
     return found.hexdigest()
 
 
-def test_a_small_network_gives_the_same_bytes(everything_shared):
+def test_a_small_network_gives_the_same_bytes():
     made = {(target, count): edgecc.compile(
         pipeline_models.network(), target=target, name="net", quantization="int8", threads=count,
-        calibration={"x": SAMPLES}) for target, count in
+        parallel_chunk=0, calibration={"x": SAMPLES}) for target, count in
         [("host", 1), ("raspberry-pi-5", 2), ("raspberry-pi-5", 4), ("spacemit-k1", 4)]}
     assert {step["threads"] for step in made["raspberry-pi-5", 4].manifest["steps"]} == {1, 4}
     assert len({digest(bundle, [{"x": x[None]} for x in SAMPLES]) for bundle in made.values()}) == 1
 
 
-def test_instructions_are_those_of_one_thread(everything_shared):
+def test_instructions_are_those_of_one_thread():
     alone, shared_ = (edgecc.compile(pipeline_models.network(), target="raspberry-pi-5",
-                                     name="net", threads=count).bench() for count in (1, 4))
+                                     name="net", threads=count, parallel_chunk=0).bench()
+                      for count in (1, 4))
     assert 0 < shared_.instructions - alone.instructions < 100  # asks whether there is a pool
     assert [s.instructions for s in shared_.steps] == [s.instructions for s in alone.steps]
 

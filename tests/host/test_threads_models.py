@@ -21,7 +21,6 @@ from edgecc.lower.run_function import generate
 from edgecc.lower.runner_glue import RUNNER_SOURCES, RUNTIME, glue, runtime_text
 from edgecc.model import load
 from edgecc.rpc.protocol import Type, encode, encode_pin, encode_u32
-from edgecc.schedule import threads as sharing
 from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
@@ -33,13 +32,10 @@ COUNTS = (1, 2, 4)
 @pytest.fixture(scope="module")
 def bundles():
     """(quantization, threads): bundle. Every step is shared that has something to share."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(sharing, "SMALL_STEP", 0)
-    made = {(kind, count): edgecc.compile(
+    return {(kind, count): edgecc.compile(
         pipeline_models.network(), target="host", name="net", quantization=kind, threads=count,
-        calibration={"x": SAMPLES}) for kind in ("int8", "none") for count in COUNTS}
-    patch.undo()
-    return made
+        parallel_chunk=0, calibration={"x": SAMPLES})
+        for kind in ("int8", "none") for count in COUNTS}
 
 
 def digest(bundle):
@@ -187,7 +183,8 @@ def test_the_python_wrapper_has_the_threads(bundles, tmp_path):
 
 def lowered(quantization, count):
     """Program, plan and objects of the network, every divisible step shared."""
-    context, config = Context(), CompileConfig(quantization=quantization, threads=count)
+    context, config = Context(), CompileConfig(
+        quantization=quantization, threads=count, parallel_chunk=0)
     graph, _ = quantize.quantize(load(pipeline_models.network()), {"x": SAMPLES}, config=config,
                                  context=context)
     target = get_target("host")
@@ -215,10 +212,9 @@ def build_sanitized(folder, count):
                    cwd=folder, check=True, timeout=300)
 
 
-def test_the_thread_sanitizer_is_quiet_about_a_real_model(bundles, tmp_path, monkeypatch):
+def test_the_thread_sanitizer_is_quiet_about_a_real_model(bundles, tmp_path):
     if not shutil.which("gcc"):
         pytest.skip("needs gcc")
-    monkeypatch.setattr(sharing, "SMALL_STEP", 0)
     build_sanitized(tmp_path, 4)
     golden = bundles["int8", 1].files
     sent = [encode_u32(Type.SET_INPUT, 0, golden["vectors/0/input_0.bin"]),
@@ -237,11 +233,11 @@ def test_the_thread_sanitizer_is_quiet_about_a_real_model(bundles, tmp_path, mon
     ("host", "gcc"), ("host", "clang"), ("raspberry-pi-5", "aarch64-linux-gnu-gcc"),
     ("armv7-neon", None), ("riscv64-generic", None), ("riscv64-generic", "riscv64-linux-gnu-gcc"),
 ])
-def test_the_pool_needs_no_library_of_any_compiler(target, tool, monkeypatch):
+def test_the_pool_needs_no_library_of_any_compiler(target, tool):
     if tool and not shutil.which(tool):
         pytest.skip(f"needs {tool}")
-    monkeypatch.setattr(sharing, "SMALL_STEP", 0)
     bundle = edgecc.compile(pipeline_models.network(), target=target, name="net", threads=3,
+                            parallel_chunk=0,
                             toolchain=(tool,) if tool else None)
     found = set(describe(bundle.files["lib/libnet.so"], "libnet.so").undefined_symbols)
     assert found - {"memcpy", "memset"} == {"pthread_create", "pthread_join", "syscall"}

@@ -79,10 +79,17 @@ def test_wrong_arguments_are_one_line_and_code_2(words, capsys):
 
 
 @pytest.mark.parametrize(("option", "message"), [
-    (["-O3"], "optimization='O3' is not implemented"),
+    (["-O1"], "O1 would compile no faster than O2, and O0 does"),
+    (["-O4"], "optimization='O4' is not implemented"),
     (["--quantize", "int3"], "quantization='int3'"),
     (["--io", "int16"], "io='int16'"),
     (["--threads", "17"], "threads=17 is out of range"),
+    (["--fusion-max-operators", "0"], "fusion_max_operators=0 is out of range"),
+    (["--parallel-chunk", "-1"], "parallel_chunk=-1 is out of range"),
+    (["--unroll", "10001"], "unroll=10001 is out of range"),
+    (["--tile", "conv"], "is not a new STEP=TILE"),
+    (["--tile", "a=1x4", "--tile", "a=2x4"], "is not a new STEP=TILE"),
+    (["--tiles", "none.json"], "cannot be read"),
     (["--layout", "NCHW"], "layout='NCHW'"),
     (["--observer", "x"], "observer='x'"),
     (["--check", "x"], "check='x'"),

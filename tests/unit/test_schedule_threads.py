@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from edgecc.errors import CheckFailed
+from edgecc.kernels.registry import find
 from edgecc.kernels.spec import Conv2d
 from edgecc.memory import check_plan, plan
 from edgecc.memory.plan import MemoryPlan, Placement
 from edgecc.schedule import check_program, to_text
 from edgecc.schedule.program import Buffer, Entry, InPlace, Kernel, Port, Program, View
-from edgecc.schedule.threads import SMALL_STEP, scratch_stride, shared_scratch, spread
+from edgecc.schedule.threads import scratch_stride, shared_scratch, spread
 from edgecc.targets import get_target
 
 TARGET = get_target("raspberry-pi-5")
@@ -53,7 +54,13 @@ def test_small_steps_and_indivisible_ones_are_not():
     assert step_of(spread(program(4), 4, TARGET)).threads == 1
     flat = Conv2d("int8", 1, 1, 999, 8, 8, 999, 3)  # one output row
     assert step_of(spread(program(spec=flat), 4, TARGET)).threads == 1
-    assert SMALL_STEP > 10_000
+
+
+def test_every_thread_gets_its_chunk_of_instructions():
+    cost = find("int8_conv2d_2x8__generic").cost(step_of(program()).spec)
+    for chunk, threads in ((0, 4), (int(cost / 4), 4), (int(cost / 4) + 1, 1)):
+        made = spread(program(), 4, replace(TARGET, parallel_chunk=chunk))
+        assert step_of(made).threads == threads, chunk
 
 
 def test_a_step_in_place_at_a_distance_keeps_its_order():

@@ -44,10 +44,9 @@ def relowered(bundle: Any, form: str, context: Context) -> Source:
     from edgecc.lower.run_function import texts_of
 
     manifest = bundle.manifest
-    target = get_target(manifest["target"])
-    if form == "c":
-        target = portable_target(target)
-    config = config_of(manifest)
+    target, config = get_target(manifest["target"]), config_of(manifest)
+    if form == "c":  # whose kernels are others than those that tiles name
+        target, config = portable_target(target), replace(config, tiles={})
     graph = model.load(_proto(bundle), shapes=config.shapes, context=context)
     program = schedule.schedule(graph, target, config=config, context=context)
     plan = memory.plan((program,), target, config=config, context=context)
@@ -68,7 +67,8 @@ def config_of(manifest: Mapping[str, Any]) -> CompileConfig:
     known: dict[str, Any] = {f.name: record[f.name] for f in fields(CompileConfig)
                              if f.name in record}
     how = known.get("preprocessing")
-    known |= {"quantization": "none", "threads": 1, "keep_float": False,
+    known |= {"quantization": "none", "threads": 1, "parallel_chunk": None,
+              "keep_float": False,
               "shapes": {name: tuple(shape) for name, shape in known.get("shapes", {}).items()},
               "preprocessing": None if how is None else Preprocessing.from_json(how)}
     chosen: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value

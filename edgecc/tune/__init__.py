@@ -1,0 +1,1 @@
+"""Knobs by measurement: the search for tiles, and the file that keeps what it found."""
