@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def all_kernels() -> tuple[KernelRecord, ...]:
 
 def find(name: str) -> KernelRecord:
     """A kernel of the catalogue, or one with a tile of its own. Raises KeyError."""
-    known = _by_name().get(name)
+    known = next((k for k in all_kernels() if k.name == name), None)
     if known is None:
         from edgecc.kernels import tiles
 
@@ -66,11 +65,6 @@ def find(name: str) -> KernelRecord:
     if known is None:
         raise KeyError(name)
     return known
-
-
-@cache
-def _by_name() -> dict[str, KernelRecord]:
-    return {record.name: record for record in all_kernels()}
 
 
 def candidates(spec: Spec, features: Iterable[str], small: bool = False) -> list[KernelRecord]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from edgecc.kernels import conv2d_float, conv2d_int8, depthwise_int8, float_tile
+from edgecc.kernels import catalogue, conv2d_float, conv2d_int8, depthwise_int8, float_tile
 from edgecc.kernels import fully_connected_float as dense_float
 from edgecc.kernels import fully_connected_int8 as dense_int8
 from edgecc.kernels.isa.base import Isa
@@ -46,7 +46,7 @@ def _by_name() -> dict[str, KernelRecord]:
 @cache
 def others() -> tuple[KernelRecord, ...]:
     """Kernels that the catalogue does not have, one for every tile with room in registers."""
-    listed = {record.name for record in all_kernels()}
+    listed = {record.name for record in catalogue.KERNELS}
     made: dict[str, KernelRecord] = {}
     for record in (*_products(), *_depthwise(), *_floats()):
         if record.name not in listed:
