@@ -16,6 +16,7 @@ from edgecc.kernels.isa.scalar import Scalar
 class Dsp(Scalar):
     """Scalar accumulators, VCVTR and SSAT at the end."""
 
+    turns: ClassVar[int] = 1
     name: ClassVar[str] = "dsp"
     requires: ClassVar[frozenset[str]] = frozenset({"dsp", "fpu32"})
     group: ClassVar[int] = 4

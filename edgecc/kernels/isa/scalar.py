@@ -18,6 +18,7 @@ class Scalar(Isa):
     name: ClassVar[str] = "scalar"
     wants: ClassVar[frozenset[str]] = frozenset({"fpu"})
     lanes: ClassVar[int] = 1
+    turns: ClassVar[int] = 2
     registers: ClassVar[int] = 24
 
 
@@ -27,6 +28,7 @@ class SoftScalar(Scalar):
     name: ClassVar[str] = "scalar_soft"
     requires: ClassVar[frozenset[str]] = frozenset({"soft-float"})
     wants: ClassVar[frozenset[str]] = frozenset()
+    turns: ClassVar[int] = 1
     registers: ClassVar[int] = 10
 
     def scaled(self, acc: Any, scale: Any) -> Any:
