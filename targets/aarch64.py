@@ -30,7 +30,8 @@ GENERIC_I8MM = replace(
     features=frozenset({"neon", "dotprod", "i8mm", "fp16", "fma"}),
     int8_macs_per_cycle=64.0,
     toolchain=Toolchain("zig", ("zig", "cc", "-target", "aarch64-linux-musl",
-                                "-mcpu=cortex_a76")),
+                                "-mcpu=cortex_a76+i8mm"),
+                        gnu_flags=("-mcpu=cortex-a76+i8mm",)),
     emulator=("qemu-aarch64", "-cpu", "max"),
     source={
         "features": "Arm Architecture Reference Manual for A-profile: FEAT_I8MM is mandatory from "

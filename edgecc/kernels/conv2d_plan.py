@@ -135,7 +135,8 @@ class Plan:
     def cost(self) -> float:
         """Estimated instructions: multiplies, loads, loop and requantization of every tile."""
         isa, spec = self.isa, self.spec
-        rows = self.row_length * (1 if self.flat else spec.n * spec.oh)
+        length = self.row_length + (self.row_length % self.mr % 2 if isa.row_pairs else 0)
+        rows = length * (1 if self.flat else spec.n * spec.oh)
         steps = self.depth / isa.chunk(isa.piece)
         tails = self.row_length // self.mr + (self.row_length % self.mr > 0)
         tiles = tails * (1 if self.flat else spec.n * spec.oh)

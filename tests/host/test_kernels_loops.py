@@ -1,12 +1,15 @@
 """What runs innermost in int8 tiles: the loops over K that multiply never touch the stack."""
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
 
 from edgecc.kernels import conv2d_int8
 from edgecc.kernels.spec import Conv2d
+from edgecc.lower.assembly import gnu_source
 from edgecc.lower.compile import assembly
 from edgecc.targets import get_target
 
@@ -80,3 +83,16 @@ def test_no_inner_loop_touches_the_stack(isa):
             assert not wrong, f"{record.name}, {name}: {wrong[:5]}"
             seen += found
     assert seen >= len(LAYERS)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_statements_pass_the_targets_own_assembler(isa, tmp_path):
+    """Packages hold kernels as text: what LLVM took in a statement an assembler must take too."""
+    target = get_target(ISAS[isa].target)
+    record = next(k for k in conv2d_int8.KERNELS if k.name.endswith(f"__{isa}"))
+    (tmp_path / "kernel.s").write_text(
+        gnu_source(record.build(LAYERS["3x3"], "kernel", target), target))
+    command = [sys.executable, "-m", "ziglang", *target.toolchain.argv[1:], "-c", "kernel.s",
+               "-o", "kernel.o"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[:500]
