@@ -1,10 +1,12 @@
 """Instructions weighed by register groups: the plug-in against code whose figures are known."""
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from shared_data import shared
 
 from edgecc.context import Context
 from edgecc.errors import BoardError
@@ -70,3 +72,12 @@ def test_a_type_from_a_register_is_not_guessed(tmp_path):
 def test_a_program_that_fails_has_no_figures(tmp_path):
     with pytest.raises(BoardError, match="qemu-riscv64 ended with"):
         counts(tmp_path, ["lw t1, 0(x0)"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["ad_autoencoder", "kws_dscnn"])
+def test_models_stay_within_the_limits(model):
+    args = argparse.Namespace(models=shared("models/onnx_fp32"), target="spacemit-k1")
+    row = riscv.row(f"mlperf_tiny_{model}_fp32", args)
+    assert row["instructions"] < row["by_vtype"] and not row["unknown"]
+    assert all(row["ratios"][key] <= limit for key, limit in riscv.LIMITS.items()), row["ratios"]
