@@ -67,6 +67,9 @@ ISAS = {
                    "depthwise: twice ONNX Runtime's 1.1 on dotprod"),
     "rvv128": Tile("riscv64-generic-v", 5.6, 2.2, "tile of 16 columns in LLVM's code, TIR "
                    "micro-kernel; depthwise: as rvv256"),
+    "dsp": Tile("cortex-m4f", 0.82, None, "2x3 tile on int16 activations in LLVM's code, TIR "
+                "micro-kernel; the assembly's tile is 3x2"),
+    "mve": Tile("cortex-m55", 7.10, None, "2x3 tile in LLVM's code, TIR micro-kernel"),
 }
 
 

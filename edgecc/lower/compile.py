@@ -17,6 +17,10 @@ from edgecc.targets import Target
 # them. Kernels that want their pointers disjoint say so (`may_alias=False`: restrict).
 NO_TYPE_BASED_ALIASING = "-enable-tbaa:bool=false"
 
+# At level 3 and below it. LLVM takes inline assembly for one instruction, and would write a
+# tile's out for every turn of the loop around it.
+UNROLL_THRESHOLDS = ("aggressive", "default")
+
 
 def tvm_target(target: Target) -> tvm.target.Target:
     """TVM's description of `target`. Options are scoped to it, so targets do not mix."""
@@ -24,8 +28,8 @@ def tvm_target(target: Target) -> tvm.target.Target:
     optional = {"mattr": list(target.attributes), "mabi": target.abi,
                 "mfloat-abi": target.float_abi, "vector-width": target.vector_bits}
     spec |= {key: value for key, value in optional.items() if value}
-    unroll = f"-unroll-threshold-aggressive:uint={target.unroll}"
-    spec["cl-opt"] = [NO_TYPE_BASED_ALIASING, unroll, *target.llvm_options]
+    unroll = [f"-unroll-threshold-{name}:uint={target.unroll}" for name in UNROLL_THRESHOLDS]
+    spec["cl-opt"] = [NO_TYPE_BASED_ALIASING, *unroll, *target.llvm_options]
     spec["opt-level"] = target.llvm_level
     return tvm.target.Target(spec)
 
