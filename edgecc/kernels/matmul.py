@@ -33,6 +33,11 @@ def blocks(spec: MatMul) -> int:
     return -(-spec.m // ROWS)
 
 
+def registers(target: Any) -> int:
+    """Registers of sums a row: four are one instruction where registers form groups."""
+    return 4 if target.features & {"rvv128", "rvv256"} else 2
+
+
 def extent(spec: MatMul) -> int:
     """Blocks of rows of every matrix."""
     return spec.batches * blocks(spec)
@@ -132,7 +137,7 @@ class _Product:
 
     def __init__(self, k: Any, spec: MatMul, target: Any) -> None:
         self.k, self.spec, self.target = k, spec, target
-        self.lanes = vector_bytes(target) // 2  # two registers of sums a row
+        self.lanes = vector_bytes(target) // 4 * registers(target)
 
     def _b(self, b: Any, i: Any, at: Any, lanes: int) -> Any:
         from edgecc.kernels import tir
