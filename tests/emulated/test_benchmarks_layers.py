@@ -1,4 +1,4 @@
-"""Whole layers keep what the benchmark of layers asks of their tiles, on 64-bit Arm and RVV."""
+"""Whole layers keep what the benchmark of layers asks of their tiles, on Arm and RVV."""
 
 import importlib.util
 import sys
@@ -18,7 +18,7 @@ def benchmark():
     return module
 
 
-@pytest.mark.parametrize("isa", ["dotprod", "i8mm", "neon", "rvv256", "rvv128"])
+@pytest.mark.parametrize("isa", ["dotprod", "i8mm", "neon", "rvv256", "rvv128", "dsp", "mve"])
 def test_layers_keep_their_share(isa):
     layers = benchmark()
     rows = layers.measured(isa)
