@@ -20,14 +20,14 @@ __all__ = ["Bundle", "CompileConfig", "Context", "EdgeccError", "compile", "load
 
 def compile(
     model: Any, target: str = "host", quantization: str = "none", calibration: Any = None, *,
-    example_inputs: Any = None, context: Context | None = None, **config: Any,
+    example_inputs: Any = None, board: Any = None, context: Context | None = None, **config: Any,
 ) -> Bundle:
     """A model as a bundle for `target`: an ONNX file, a ModelProto, an onnx_ir.Model, a
     torch.nn.Module with `example_inputs` (its arguments), or a torch.export.ExportedProgram.
 
     `calibration` (a .npz, a folder of .npy, an iterable of {input: array}) is needed for
     `quantization="int8"` unless the model is quantized already. Further arguments are the fields
-    of CompileConfig. Raises the classes of edgecc.errors.
+    of CompileConfig; `board` is where O3 measures. Raises the classes of edgecc.errors.
     """
     from edgecc import pipeline
 
@@ -39,7 +39,8 @@ def compile(
                               advice=f"did you mean {near[0]}?" if near else ", ".join(known))
     chosen = CompileConfig(target=target, quantization=quantization, **config)
     return pipeline.compile(model, config=chosen, calibration=calibration,
-                            example_inputs=example_inputs, context=context or Context())
+                            example_inputs=example_inputs, board=board,
+                            context=context or Context())
 
 
 def load_bundle(path: str | Path) -> Bundle:

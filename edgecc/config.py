@@ -31,8 +31,8 @@ LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 class CompileConfig:
     """What to compile for and how.
 
-    `optimization`: O0 plain kernels without fusion, quickest to compile; O2;
-    Os little code. The results are the same bytes.
+    `optimization`: O0 plain kernels without fusion, quickest to compile; O2; O3 searches the tiles
+    that measure fastest on a board; Os little code. The results are the same bytes.
     `tiles` chooses kernels: step or signature (as a manifest's steps say) to a tile (4x16) or to
     a kernel's name. `fusion_max_operators`: most ONNX operators in one step. `parallel_chunk`:
     least estimated instructions of a step that are worth a thread. `unroll`: the size up to which

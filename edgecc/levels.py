@@ -32,6 +32,7 @@ class Level:
 LEVELS = {
     "O0": Level("plain kernels, no fusion, quickest to compile", plain=True, llvm=0),
     "O2": Level("fusion, and the kernels that the cost model finds fastest"),
+    "O3": Level("O2, with the tiles that measure fastest on a board", searches=True),
     # of LLVM: nothing is unrolled by guesswork, no loop is doubled for a condition
     "Os": Level("small code", small=True, llvm=1),
 }

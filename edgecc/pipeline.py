@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from edgecc.bundle import Bundle, check_bundle
 from edgecc.config import CompileConfig
 from edgecc.context import Context
+from edgecc.errors import ConfigError
+from edgecc.levels import LEVELS
 from edgecc.line import Origin, Teller
 
 
@@ -30,20 +33,22 @@ class Prepared:
 
 def compile(
     source: Any, *, config: CompileConfig, calibration: Any = None, example_inputs: Any = None,
-    context: Context,
+    context: Context, board: Any = None,
 ) -> Bundle:
     """A checked bundle of an ONNX file, a ModelProto, an onnx_ir.Model or a torch module.
 
     `calibration` is what `edgecc.quantize` takes; INT8 needs it unless the model is quantized
     already. Its first samples also become golden vectors. A torch module needs `example_inputs`:
-    see `edgecc.model.imported`. Raises every class of edgecc.errors but BoardError.
+    see `edgecc.model.imported`. `board` (a name or a Board) is where O3 measures; None: the
+    target's default one. Raises every class of edgecc.errors; BoardError at O3 only.
     """
     from edgecc.targets import get_target
 
-    get_target(config.target)  # a wrong name is an error before any work
+    target = get_target(config.target)  # a wrong name is an error before any work
+    board = measuring_board(target, config, board)
     prepared = prepare(source, config=config, calibration=calibration,
                        example_inputs=example_inputs, context=context)
-    return build(prepared, config=config, context=context)
+    return build(prepared, config=config, context=context, board=board)
 
 
 def prepare(
@@ -71,8 +76,37 @@ def prepare(
     return Prepared(graph, original, report, samples, origin)
 
 
-def build(prepared: Prepared, *, config: CompileConfig, context: Context) -> Bundle:
-    """The verbs from schedule to link, for the target of the config."""
+def measuring_board(target: Any, config: CompileConfig, board: Any) -> Any:
+    """Where O3 measures; None at other levels. Raises ConfigError where there is no board, or no
+    use for one, and BoardError for an unknown name."""
+    if not LEVELS[config.optimization].searches:
+        if board is not None:
+            raise ConfigError(f"a board is of no use at {config.optimization}: only O3 measures",
+                              advice="leave it out, or take O3")
+        return None
+    from edgecc.tune.board import board_for
+
+    return board_for(target, board)
+
+
+def build(prepared: Prepared, *, config: CompileConfig, context: Context,
+          board: Any = None) -> Bundle:
+    """The verbs from schedule to link, for the target of the config; at O3 after a search for
+    tiles on the board."""
+    from edgecc.targets import get_target
+
+    board = measuring_board(get_target(config.target), config, board)
+    if board is None:
+        return built(prepared, config, context)
+    from edgecc.tune.search import search
+
+    tiles = search(prepared.graph, partial(built, prepared), config=config, context=context,
+                   board=board)
+    return built(prepared, replace(config, tiles=tiles), context)
+
+
+def built(prepared: Prepared, config: CompileConfig, context: Context) -> Bundle:
+    """The verbs once, with the tiles of the config or else those of the cost model."""
     from edgecc import line, link, lower, memory, schedule
     from edgecc.bundle.assemble import assemble
     from edgecc.bundle.oracle import check_against_onnxruntime

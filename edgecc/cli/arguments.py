@@ -21,7 +21,7 @@ def add_compile_options(command: argparse.ArgumentParser) -> None:
     """What decides the compiled program besides model, target and quantization."""
     add = command.add_argument
     add("-O", dest="optimization", default="2", metavar="LEVEL",
-        help="0 (plain, quick to compile), 2 (default), s (small)")
+        help="0 (plain, quick to compile), 2 (default), 3 (search the fastest tiles), s (small)")
     add("--no-fusion", dest="fusion", action="store_false", help="one step per operator")
     add("--layout", default="auto", help=choices("layout"))
     add("--threads", type=int, default=1, help="threads of the program (default 1)")

@@ -27,6 +27,11 @@ def add(commands: Any) -> argparse.ArgumentParser:
                          "for `edgecc evaluate`")
     preprocessing.add(command, normalize=True)
     arguments.add_compile_options(command)
+    command.add_argument("--board", help="where -O3 measures: a name from `edgecc boards` "
+                         "(default: this machine if it can, else the target's emulated board)")
+    arguments.add_boards_file(command)
+    command.add_argument("--save-tiles", type=Path, metavar="FILE",
+                         help="write the tiles, for --tiles")
     return command
 
 
@@ -34,15 +39,27 @@ def run(args: argparse.Namespace, console: Console) -> int:
     from edgecc import pipeline
 
     config = arguments.config(args, target=arguments.target(args), quantization=args.quantize)
-    arguments.check_output(args.output)
+    board = arguments.boards(args, {}, [args.board])[0] if args.board else None
+    for path in filter(None, (args.output, args.save_tiles)):
+        arguments.check_output(path)
     for note in args.notes:
         console.line(note)
     console.working("load")
     source = model_source.model_of(args)
-    bundle = pipeline.compile(source, config=config, calibration=args.calibrate,
+    bundle = pipeline.compile(source, config=config, calibration=args.calibrate, board=board,
                               context=arguments.context(args, console))
     bundle.save(args.output)
     console.close()
+    if args.save_tiles:
+        save_tiles(bundle.manifest, args.save_tiles, console)
     console.line(f"wrote {args.output}   {memory(bundle.manifest)} · sha256 {bundle.sha256[:8]}…")
     console.value({**bundle.manifest, "output": str(args.output), "sha256": bundle.sha256})
     return 0
+
+
+def save_tiles(manifest: dict[str, Any], path: Path, console: Console) -> None:
+    from edgecc.bundle.archive import write_atomically
+    from edgecc.tune import tiles_file
+
+    write_atomically(path, tiles_file.text(manifest).encode())
+    console.line(f"wrote {path}   {len(tiles_file.tiles_of(manifest))} tiles")

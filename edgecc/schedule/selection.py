@@ -75,7 +75,9 @@ def _of_tile(spec: Spec, target: Any, step: str,
     found = allowed(tiles.candidates(spec, target.features), target)
     for record in found:
         if tile in (record.name, tiles.tile_of(record.name)):
-            return record, None if record.fast else f"tile {tile} was asked for"
+            usual = registry.select(spec, target.features, step)
+            return usual if usual[0] is record else (
+                record, None if record.fast else f"tile {tile} was asked for")
     names = ", ".join(dict.fromkeys(tiles.tile_of(k.name) for k in found[:MOST_NAMED]))
     raise ConfigError(f"no kernel with tile {tile!r} computes {spec.text()}", where=step,
                       available=f"features {' '.join(sorted(target.features)) or 'of no kind'}",

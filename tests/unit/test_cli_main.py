@@ -30,8 +30,9 @@ def compiled(monkeypatch):
     """Stands in for the line: a bundle at once, and what it was asked for."""
     asked = {}
 
-    def fake(model, *, config, calibration, context):
-        asked.update(model=model, config=config, calibration=calibration, context=context)
+    def fake(model, *, config, calibration, context, board):
+        asked.update(model=model, config=config, calibration=calibration, context=context,
+                     board=board)
         context.progress("load", "tiny.onnx          1 operators")
         context.progress("link", "runner 6 B")
         return bundle()

@@ -115,7 +115,7 @@ def test_levels_and_knobs_shape_the_target():
     config = CompileConfig(unroll=99, parallel_chunk=5)
     assert (shaped(PI, config).unroll, shaped(PI, config).parallel_chunk) == (99, 5)
     assert shaped(PI, CompileConfig()) == PI
-    assert [shaped(PI, CompileConfig(optimization=o)).llvm_level for o in LEVELS] == [0, 3, 1]
+    assert [shaped(PI, CompileConfig(optimization=o)).llvm_level for o in LEVELS] == [0, 3, 3, 1]
     assert shaped(PI, CompileConfig(optimization="O0")).features == frozenset()
 
 
