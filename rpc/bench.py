@@ -9,6 +9,7 @@ from typing import Any
 
 from edgecc.context import Context
 from edgecc.errors import BoardError, BundleError
+from edgecc.report.efficiency import counted, timed
 from edgecc.rpc import golden, microcontroller, statistics
 from edgecc.rpc.board import Board
 from edgecc.rpc.deploy import Deployment, deploy
@@ -18,6 +19,7 @@ from edgecc.rpc.probe import BoardInfo, probe
 from edgecc.rpc.report import Report, StepReport
 from edgecc.rpc.runner_client import MAX_COUNT, Hello, RunnerClient
 from edgecc.rpc.transport import Transport, open_transport
+from edgecc.rpc.transport.base import FlashedTransport
 
 FRAME_NS = 2_000_000_000
 """Runs are asked for in portions of about this long, so that a hang is noticed in time."""
@@ -30,20 +32,21 @@ def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board:
     Raises BoardError when the board cannot be reached, does not fit the bundle, fails, or answers
     one golden vector wrongly (nothing is timed then); BundleError when the bundle lacks a part.
     """
-    vectors = golden.vectors_of(bundle_files, manifest)
+    vectors, bare = golden.vectors_of(bundle_files, manifest), microcontroller.is_bare(manifest)
     with open_transport(board, context.cache_dir, context.ask) as transport:
         before, deployment = prepare(transport, bundle_files, manifest, context)
         with start(transport, deployment, bundle_files, manifest) as client:
             agreement = golden.replay(client, vectors, board.name)
-            times = None if board.emulated else time_runs(client, count, warmup)
+            clock = _clock(client, board)
+            times = None if clock == 0 else time_runs(client, count, warmup)
             step_ns = _profile(client, manifest, count) if profile and times else None
             peak = None if board.emulated else _peak_rss_bytes(client)
             client.quit()
-        after = before if board.emulated else probe(transport, before.architecture,
+        after = before if board.emulated or bare else probe(transport, before.architecture,
                                                     context.cache_dir)
         counts = _count(transport, deployment, vectors[0], manifest, context)
     report = _report(board, manifest, before, after, deployment, len(vectors), times, counts,
-                     _steps(manifest, step_ns, count, counts), peak, agreement)
+                     _steps(manifest, step_ns, count, counts), peak, agreement, clock)
     context.progress("measure", report.to_text().splitlines()[3])
     return report
 
@@ -74,16 +77,18 @@ def run_many(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], boa
 def prepare(transport: Transport, files: Mapping[str, bytes], manifest: Mapping[str, Any],
             context: Context) -> tuple[BoardInfo, Deployment]:
     """Checks that board and bundle fit, then uploads what the board lacks."""
-    for path in ("runner/runner", "weights.bin"):
+    bare = microcontroller.is_bare(manifest)
+    program = microcontroller.program_path(transport.board) if bare else "runner/runner"
+    for path in (program, "weights.bin"):
         if path not in files:
             raise BundleError(f"has no {path}, so it cannot be run",
                               where=str(manifest.get("name")),
                               advice="compile it for a target with a runner, and with room "
                               "for it beside the model")
-    if microcontroller.is_bare(manifest):
+    if bare:
         info = microcontroller.identify(transport.board, files, manifest)
-        return info, deploy(transport, files["runner/runner"], files["weights.bin"])
-    if transport.board.is_machine:
+        return info, _deploy_bare(transport, files, manifest)
+    if transport.board.is_machine or transport.board.transport == "serial":
         raise BoardError(f"{transport.board.target} is a microcontroller; bundle "
                          f"{manifest['name']!r} is for {manifest['target']}",
                          where=transport.board.name,
@@ -93,6 +98,16 @@ def prepare(transport: Transport, files: Mapping[str, bytes], manifest: Mapping[
                  elf.interpreter if elf else None)
     check_fit(files, manifest, elf, info, transport.board.name)
     return info, deploy(transport, files["runner/runner"], files["weights.bin"])
+
+
+def _deploy_bare(transport: Transport, files: Mapping[str, bytes],
+                 manifest: Mapping[str, Any]) -> Deployment:
+    """Over a serial line the program, which holds the weights, is all that is sent."""
+    if not isinstance(transport, FlashedTransport):
+        return deploy(transport, files["runner/runner"], files["weights.bin"])
+    program = files["runner/serial"]
+    path, flashed = transport.install(program, str(manifest["name"]))
+    return Deployment(path, "", len(program) if flashed else 0, 0 if flashed else len(program))
 
 
 @contextmanager
@@ -136,6 +151,15 @@ def time_runs(client: RunnerClient, count: int, warmup: int) -> list[int]:
     return times
 
 
+def _clock(client: RunnerClient, board: Board) -> int | None:
+    """Hz of a bare chip's cycle counter, 0 where nothing can be timed; None: the clock of the
+    system is used."""
+    if board.transport == "serial":
+        value = client.status().get("clock_hz", 0)
+        return value if isinstance(value, int) and value > 0 else 0
+    return 0 if board.emulated else None
+
+
 def _profile(client: RunnerClient, manifest: Mapping[str, Any], count: int) -> list[int]:
     return client.profile(min(count, MAX_COUNT), len(manifest["steps"]))
 
@@ -165,14 +189,24 @@ def _steps(manifest: Mapping[str, Any], step_ns: list[int] | None, count: int,
     for index, step in enumerate(manifest["steps"]):
         us = step_ns[index] / count / 1000 if step_ns else None
         instructions = counts.steps[index] if counts.steps else None
-        steps.append(StepReport(step["name"], step["op"], step["kernel"], step["symbol"],
-                                step["macs"], us, instructions))
+        steps.append(_step(step, manifest["target_info"], us, instructions))
     return tuple(steps)
+
+
+def _step(step: Mapping[str, Any], info: Mapping[str, Any], us: float | None,
+          instructions: int | None) -> StepReport:
+    by_count, by_time = counted(step, info, instructions), timed(step, info, us)
+    best = by_time.of_peak if by_time.of_peak is not None else by_count.of_peak
+    return StepReport(step["name"], step["op"], step["kernel"], step["symbol"], step["macs"],
+                      us, instructions, step.get("tile"), step.get("dtype"),
+                      step.get("threads", 1), by_count.macs, by_time.macs, best,
+                      step.get("why_not_fast"))
 
 
 def _report(board: Board, manifest: Mapping[str, Any], before: BoardInfo, after: BoardInfo,
             deployment: Deployment, vectors: int, times: list[int] | None, counts: Counts,
-            steps: tuple[StepReport, ...], peak: int | None, agreement: str) -> Report:
+            steps: tuple[StepReport, ...], peak: int | None, agreement: str,
+            clock: int | None) -> Report:
     summary = statistics.summarize(times) if times else None
     hot = None if board.emulated else after.temperature_millicelsius
     figures: dict[str, Any] = {} if summary is None else {
@@ -184,12 +218,23 @@ def _report(board: Board, manifest: Mapping[str, Any], before: BoardInfo, after:
         board=board.name, target=manifest["target"], architecture=before.architecture,
         features=tuple(sorted(before.features)), golden="pass", vectors=vectors,
         agreement=agreement,
-        timing="emulated" if board.emulated else "measured",
-        verdict=(statistics.verdict(summary, before, after) if summary
-                 else "emulated: no latency is claimed"),
+        timing="emulated" if board.emulated else "measured" if times else "not measured",
+        verdict=_verdict(board, summary, before, after, clock),
         count=summary.count if summary else 0,
         uploaded_bytes=deployment.uploaded_bytes, reused_bytes=deployment.reused_bytes,
         peak_rss_bytes=peak, instructions=counts.total, instructions_reason=counts.reason,
         kernel=before.kernel, governor=None if board.emulated else after.governor,
-        temperature_celsius=hot / 1000 if hot is not None else None, steps=steps, **figures,
+        temperature_celsius=hot / 1000 if hot is not None else None, steps=steps,
+        target_info={key: manifest["target_info"].get(key) for key in ("clock_hz", "peaks")},
+        **figures,
     )
+
+
+def _verdict(board: Board, summary: statistics.Summary | None, before: BoardInfo,
+             after: BoardInfo, clock: int | None) -> str:
+    if summary is not None:
+        at = f", core at {clock / 1e6:g} MHz" if clock else ""
+        return statistics.verdict(summary, before, after) + at
+    if board.emulated:
+        return "emulated: no latency is claimed"
+    return "not measured: the chip has no cycle counter that runs"

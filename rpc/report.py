@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 MAX_STEPS_SHOWN = 60
@@ -10,7 +11,12 @@ MAX_STEPS_SHOWN = 60
 
 @dataclass(frozen=True)
 class StepReport:
-    """One step. `us` is None unless profiled on real hardware, `instructions` unless counted."""
+    """One step. `us` is None unless profiled on real hardware, `instructions` unless counted.
+
+    `macs_per_instruction` goes with the count, `macs_per_cycle` (of one core) with the time;
+    `efficiency` is the part of the target's peak, by time where there is one. None where there is
+    nothing to measure by.
+    """
 
     name: str
     op: str
@@ -19,6 +25,13 @@ class StepReport:
     macs: int
     us: float | None = None
     instructions: int | None = None
+    tile: str | None = None
+    dtype: str | None = None
+    threads: int = 1
+    macs_per_instruction: float | None = None
+    macs_per_cycle: float | None = None
+    efficiency: float | None = None
+    why_not_fast: str | None = None
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class Report:
     features: tuple[str, ...]
     golden: Literal["pass", "fail"]
     vectors: int
-    timing: Literal["measured", "emulated", "estimated"]
+    timing: Literal["measured", "emulated", "estimated", "not measured"]
     verdict: str
     count: int
     uploaded_bytes: int
@@ -55,12 +68,14 @@ class Report:
     kernel: str | None = None
     governor: str | None = None
     temperature_celsius: float | None = None
+    target_info: Mapping[str, Any] = field(default_factory=dict)
     steps: tuple[StepReport, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values under stable names."""
         value = asdict(self)
         value["features"], value["steps"] = list(self.features), list(value["steps"])
+        value["target_info"] = dict(self.target_info)
         return value
 
     def to_text(self) -> str:
@@ -85,19 +100,10 @@ class Report:
         return f"{self.instructions:,} instructions per inference · {self.verdict}"
 
     def _step_lines(self) -> list[str]:
-        known = [step for step in self.steps if (step.us, step.instructions) != (None, None)]
-        width = max((len(step.name) for step in known), default=0)
-        lines = [self._step_line(step, width) for step in known[:MAX_STEPS_SHOWN]]
-        if len(known) > MAX_STEPS_SHOWN:
-            lines.append(f"  … {len(known) - MAX_STEPS_SHOWN} more steps")
-        return (["steps"] if lines else []) + lines
+        """The table of steps, where any has figures."""
+        from edgecc.report.steps import steps_table
 
-    def _step_line(self, step: StepReport, width: int) -> str:
-        if step.us is not None:
-            whole = sum(s.us or 0 for s in self.steps)
-            figure, part = f"{step.us:,.2f} µs", step.us / whole if whole else 0
-        else:
-            count = step.instructions or 0
-            whole = self.instructions or sum(s.instructions or 0 for s in self.steps)
-            figure, part = f"{count:,}", count / whole if whole else 0
-        return f"  {step.name:<{width}}  {figure:>14}  {part:6.1%}  {step.kernel or 'copy'}"
+        value = self.to_json()
+        if all((step.us, step.instructions) == (None, None) for step in self.steps):
+            return []
+        return ["", steps_table(value, value, MAX_STEPS_SHOWN).rstrip()]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgecc.report.efficiency import rates, yardstick
 from edgecc.report.figures import step_figures
 from edgecc.report.markup import Markup, escaped, folded, paragraph, section, table_html, tile
 from edgecc.report.memory_map import blocks
 from edgecc.report.memory_svg import legend, memory_svg
-from edgecc.report.steps import rounded
+from edgecc.report.steps import decimal, percent, rounded
 
 Values = Mapping[str, Any]
 MAX_OPEN = 40  # rows of a table that is shown unfolded
@@ -90,23 +91,31 @@ def memory(manifest: Values) -> Markup:
 
 
 def steps(manifest: Values, bench: Values | None) -> Markup:
-    """Every step with its kernel, and a bar for its share of the time, instructions or MACs."""
+    """Every step with its kernel, a bar for its share of the time, instructions or MACs, and what
+    part of the target's peak it reaches."""
     figures = step_figures(manifest, bench)
+    rated = rates(manifest, bench, figures.unit)
     total = sum(step["macs"] for step in manifest["steps"]) or 1
     shares = [f.share if figures.unit else step["macs"] / total
               for f, step in zip(figures.steps, manifest["steps"], strict=True)]
     largest = max((share or 0 for share in shares), default=0) or 1
     rows = []
     for n, (step, share) in enumerate(zip(manifest["steps"], shares, strict=True)):
-        value = [rounded(figures.steps[n].value, figures.unit)] if figures.unit else []
-        rows.append([n, step["name"], _kernel(step), step["macs"], *value,
-                     None if share is None else f"{share:.1%}", _bar((share or 0) / largest)])
-    unit = [figures.unit] if figures.unit else []
-    head = ["", "step", "kernel", "MACs", *unit, "share" if unit else "share of MACs", ""]
+        value = (rounded(figures.steps[n].value, figures.unit) if figures.unit
+                 else step.get("estimated_instructions"))
+        rows.append([n, step["name"], _kernel(step), step.get("tile"), step["macs"], value,
+                     percent(share, 1), _bar((share or 0) / largest),
+                     decimal(rated[n].macs), percent(rated[n].of_peak)])
+    unit = figures.unit or "instructions (estimated)"
+    per = rated[0].unit if rated else "instruction"
+    head = ["", "step", "kernel", "tile", "MACs", unit,
+            "share" if figures.unit else "share of MACs", "", f"MAC per {per}", "of peak"]
     conversions = manifest["layout_conversions"]
     fast = sum(not step.get("why_not_fast") for step in manifest["steps"])
     about = (f"{len(rows)} steps, {fast} of them with the fast kernel; layout conversions: "
              f"{conversions}.")
+    if most := yardstick(manifest, per):
+        about += f" At most, the target does {most} multiply-accumulates per {per}."
     return section("Steps", paragraph(about), table_html(head, rows))
 
 

@@ -44,7 +44,8 @@ def test_a_report_has_the_names_others_rely_on(context):
     assert {"board", "features", "uploaded_bytes", "reused_bytes", "spread", "count",
             "verdict"} <= set(value)
     text = report.to_text()
-    assert "golden    2 of 2 vectors identical" in text and "60.0%  int8_table" in text
+    assert "golden    2 of 2 vectors identical" in text
+    assert any("int8_table" in line and "60.0%" in line for line in text.splitlines())
 
 
 def test_the_second_upload_sends_nothing(context):
