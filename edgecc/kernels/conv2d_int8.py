@@ -45,7 +45,7 @@ class _Code:
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec
-        self.params = Parameters(k, plan.isa, self.spec.residual)
+        self.params = Parameters(k, plan.isa, self.spec.residual, self.spec.short_sums)
         self.buffer = k.inputs[0] if plan.direct else k.scratch
         pad = tir.T.cast(self.params.pad_value, plan.isa.activation_dtype)
         self.ring = Ring(k, plan.ring, pad, plan.isa.to_activation,

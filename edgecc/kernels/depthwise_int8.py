@@ -41,7 +41,7 @@ class _Code:
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec
-        self.params = Parameters(k, plan.isa, self.spec.residual)
+        self.params = Parameters(k, plan.isa, self.spec.residual, self.spec.short_sums)
         self.buffer = k.scratch if plan.ringed else k.inputs[0]
         pad = tir.T.cast(self.params.pad_value, "int8")
         self.ring = Ring(k, plan.ring, pad, lambda values, lanes: values,

@@ -12,7 +12,8 @@ from edgecc.kernels.spec import Conv2d, FullyConnected
 
 def as_conv2d(spec: FullyConnected) -> Conv2d:
     return Conv2d(spec.dtype, 1, 1, spec.m, spec.k, spec.n, 1, 1, clamp=spec.clamp,
-                  residual=spec.residual, wide_weights=spec.wide_weights)
+                  residual=spec.residual, wide_weights=spec.wide_weights,
+                  short_sums=spec.short_sums)
 
 
 def record(isa: Isa, mr: int, nr: int) -> KernelRecord:

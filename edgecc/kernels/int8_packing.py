@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.isa.base import Isa
+from edgecc.kernels.isa.base import MAGIC, Isa
 from edgecc.kernels.ring import padded
 
 HEADER_BYTES = 64
@@ -56,7 +56,8 @@ def block_bytes(isa: Isa, width: int, depth: int) -> int:
 def header(constants: Mapping[str, Any], clamp: bool, residual: bool, isa: Isa) -> np.ndarray:
     """Words: 0 pad value, 1 zero point, 2-3 float bounds about it, 4-5 int8 bounds,
     6-7 inner float bounds, 8 ratio, 9 residual ratio, 10 residual zero point,
-    11-12 inner integer bounds about the zero point."""
+    11-12 inner integer bounds about the zero point, 13 what rounds a float and adds the zero
+    point."""
     words = np.zeros(16, np.int32)
     floats = words.view(np.float32)
     zero_point = int(constants["output_zero_point"])
@@ -65,6 +66,7 @@ def header(constants: Mapping[str, Any], clamp: bool, residual: bool, isa: Isa) 
     words[0] = int(constants["input_zero_point"]) + isa.activation_offset
     words[1], words[4], words[5] = zero_point, low, high
     floats[2], floats[3] = low - zero_point, high - zero_point
+    floats[13] = MAGIC + zero_point
     if residual:
         inner = int(constants["inner_zero_point"])
         floats[6] = int(constants["inner_lo"]) - inner

@@ -15,7 +15,7 @@ UNROLLED_PIECES = 3  # activation loads emitted in a row before a loop is made o
 class Parameters:
     """The header's values as registers, loaded once per call."""
 
-    def __init__(self, k: Any, isa: Isa, residual: bool):
+    def __init__(self, k: Any, isa: Isa, residual: bool, short: bool = False):
         from edgecc.kernels import tir
 
         words, floats = k.weights("int32"), k.weights("float32")
@@ -26,6 +26,7 @@ class Parameters:
         self.low_byte = tir.let(tir.T.cast(self.low, "int8"))
         self.high_byte = tir.let(tir.T.cast(self.high, "int8"))
         self.zero_point_vector = tir.let(tir.splat(tir.T.cast(words[1], "int16"), 8))
+        self.short = tir.let(tir.splat(floats[13], isa.lanes)) if short else None
         if residual:
             self.inner_lo, self.inner_hi = tir.let(floats[6]), tir.let(floats[7])
             self.ratio, self.residual_ratio = tir.let(floats[8]), tir.let(floats[9])

@@ -59,6 +59,7 @@ class Conv2d(Spec):
     clamp: bool = False
     residual: bool = False
     wide_weights: bool = False  # int8: some weight is -128, so two products may not fit int16
+    short_sums: bool = False  # int8: see `short_sums`; said only where kernels make use of it
 
     @property
     def oh(self) -> int:
@@ -89,6 +90,7 @@ class FullyConnected(Spec):
     clamp: bool = False
     residual: bool = False
     wide_weights: bool = False
+    short_sums: bool = False
 
     @property
     def macs(self) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from edgecc.errors import CheckFailed
+from edgecc.kernels import short_sums
 from edgecc.kernels.spec import Conv2d, FullyConnected, Spec
 from edgecc.schedule.movement_check import stray_index
 from edgecc.schedule.program import (
@@ -210,6 +211,8 @@ def _check_kernel(step: Kernel) -> None:
     if isinstance(spec, Conv2d | FullyConnected) and spec.dtype == "int8":
         narrow = spec.wide_weights or np.asarray(step.constants["weights"]).min() > -128
         _require(bool(narrow), step.name, "has weights of -128 and does not say so")
+        _require(not spec.short_sums or short_sums.fits(step.constants), step.name,
+                 "says that its sums are short, and they may not be")
 
 
 def _matches(shape: tuple[int, ...], expected: tuple[int, ...]) -> bool:

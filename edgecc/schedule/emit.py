@@ -11,6 +11,7 @@ from edgecc.kernels import spec as specs
 from edgecc.schedule import layout as lay
 from edgecc.schedule.arrange import Arranged
 from edgecc.schedule.calls import call_of, stored_shape
+from edgecc.schedule.numbers import shortened
 from edgecc.schedule.ops import (
     Concat,
     Op,
@@ -172,7 +173,7 @@ def _window_copy(work: _Emitting, op: Op, step: str) -> Copy:
 
 
 def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
-    call = call_of(work.arranged, op)
+    call = shortened(call_of(work.arranged, op), work.target.features)
     where = f"{op.nodes[0] if op.nodes else op.name} ({type(op).__name__})"
     record, why = select_kernel(call.spec, work.target, where, work.choice, step)
     views = [work.view(name, shape, _label(work, name, shape))

@@ -6,12 +6,13 @@ layouts are decided here; weights are permuted where `order` says how an axis is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from edgecc.kernels import short_sums
 from edgecc.kernels import spec as specs
 from edgecc.kernels.reference import softmax_table
 from edgecc.schedule.ops import Constant, Conv, Dense, Pool, Tensor
@@ -94,6 +95,15 @@ def stored_weights(weights: Constant, dtype: str) -> np.ndarray:
 def wide(weights: np.ndarray) -> bool:
     """Whether some int8 weight is -128, which not every kernel may multiply."""
     return weights.dtype == np.int8 and bool((weights == -128).any())
+
+
+def shortened(call: Call, features: Iterable[str]) -> Call:
+    """The call with `short_sums` said where it is true and the target has kernels for it."""
+    spec = call.spec
+    if (isinstance(spec, specs.Conv2d | specs.FullyConnected) and spec.dtype == "int8"
+            and "neon" in features and short_sums.fits(call.constants)):
+        return replace(call, spec=replace(spec, short_sums=True))
+    return call
 
 
 def conv(op: Conv, x: Tensor, y: Tensor, residual: Tensor | None) -> Call:

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from kernel_harness import Case, run_cases
 
-from edgecc.kernels import compact_int8, conv2d_int8, depthwise_int8, fully_connected_int8
+from edgecc.kernels import (
+    compact_int8,
+    conv2d_int8,
+    depthwise_int8,
+    fully_connected_int8,
+    short_sums,
+)
 from edgecc.kernels.reference import reference
 from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.targets import get_target
@@ -38,6 +44,14 @@ def constants(spec, rng, k):
                  "ratio": np.float32(rng.uniform(0.3, 1.2)),
                  "residual_ratio": np.float32(rng.uniform(0.3, 1.2)),
                  "residual_zero_point": int(rng.integers(-128, 128))}
+    return _short(made) if spec.short_sums else made
+
+
+def _short(made):
+    """An even zero point, and scales of which half make halves to round."""
+    made["output_zero_point"] &= ~1
+    made["scale"][::2] = np.exp2(np.round(np.log2(made["scale"][::2])))
+    assert short_sums.fits(made)
     return made
 
 
@@ -78,6 +92,10 @@ def wide(specs):
     return [replace(spec, wide_weights=True) for spec in specs]
 
 
+def short(specs):
+    return [replace(spec, short_sums=True) for spec in specs]
+
+
 def check(target_name, records, specs, op):
     features = get_target(target_name).features
     cases = [case(record, spec, seed) for record in records if record.requires <= features
@@ -92,12 +110,14 @@ def check(target_name, records, specs, op):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_conv2d_equals_reference(target):
-    check(target, conv2d_int8.KERNELS + compact_int8.KERNELS, CONVS + wide(CONVS[:4]), "conv2d")
+    check(target, conv2d_int8.KERNELS + compact_int8.KERNELS,
+          CONVS + wide(CONVS[:4]) + short(CONVS[3:6]), "conv2d")
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_fully_connected_equals_reference(target):
-    check(target, fully_connected_int8.KERNELS, FULLY + wide(FULLY[:2]), "fully_connected")
+    check(target, fully_connected_int8.KERNELS, FULLY + wide(FULLY[:2]) + short(FULLY[3:]),
+          "fully_connected")
 
 
 def depthwise(h, w, c, kh, kw, **more):
@@ -120,5 +140,5 @@ DEPTHWISE = [
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_depthwise_equals_reference(target):
-    check(target, depthwise_int8.KERNELS + compact_int8.KERNELS, DEPTHWISE + wide(DEPTHWISE[:2]),
-          "conv2d")
+    check(target, depthwise_int8.KERNELS + compact_int8.KERNELS,
+          DEPTHWISE + wide(DEPTHWISE[:2]) + short(DEPTHWISE[1:3]), "conv2d")

@@ -135,6 +135,9 @@ BROKEN = {
                     "has NaN"),
     "narrow weights": (lambda p: with_constant(p, 0, weights=np.full(
         (6, 1, 1, 6), -128, np.int8)), "weights of -128 and does not say so"),
+    "short sums": (lambda p: with_constant(with_step(p, 0, spec=replace(
+        p.entry().steps[0].spec, short_sums=True)), 0, output_zero_point=1),
+        "says that its sums are short"),
     "zero point": (lambda p: with_constant(p, 0, input_zero_point=200), "input_zero_point is 200"),
 }
 

@@ -60,7 +60,8 @@ class NeonEnd(Isa):
         """Saturating narrows do the clamping; explicit bounds only where they are tighter."""
         from edgecc.kernels import tir
 
-        out, left = [], [_halved(value) for value in values]
+        left = list(values)
+        out = []
         while left:
             take = min(len(left), 4)
             take = {3: 2}.get(take, take)
@@ -125,29 +126,44 @@ def _halves() -> tuple[Any, Any]:
     return tir.T.vectorlow, tir.T.vectorhigh
 
 
-def _halved(value: Any) -> Any:
+def _bytes(values: list[Any], params: Any, clamp: bool) -> tuple[Any, int]:
+    """One, two or four float32x4 as int8 of as many lanes."""
     from edgecc.kernels import tir
 
-    whole = tir.llvm("int32x4", "llvm.aarch64.neon.fcvtns.v4i32.v4f32", value)
-    return tir.llvm("int16x4", "llvm.aarch64.neon.sqxtn.v4i16", whole)
-
-
-def _bytes(halves: list[Any], params: Any, clamp: bool) -> tuple[Any, int]:
-    """One, two or four int16x4 as int8 of as many lanes."""
-    from edgecc.kernels import tir
-
-    pairs = halves if len(halves) > 1 else [halves[0], halves[0]]
-    quarters = []
-    for low, high in zip(pairs[::2], pairs[1::2], strict=True):
-        both = tir.T.vectorcombine("int16x8", low, high)
-        biased = tir.llvm("int16x8", "llvm.sadd.sat.v8i16", both, params.zero_point_vector)
-        quarters.append(tir.llvm("int8x8", "llvm.aarch64.neon.sqxtn.v8i8", biased))
+    whole = values if len(values) > 1 else [values[0], values[0]]
+    eight = _rounded_short if params.short is not None else _rounded_wide
+    quarters = [tir.llvm("int8x8", "llvm.aarch64.neon.sqxtn.v8i8", eight(low, high, params))
+                for low, high in zip(whole[::2], whole[1::2], strict=True)]
     lanes = 8 * len(quarters)
     value = quarters[0] if lanes == 8 else tir.T.vectorcombine("int8x16", *quarters)
     if clamp:
         value = tir.T.min(tir.T.max(value, tir.splat(params.low_byte, lanes)),
                           tir.splat(params.high_byte, lanes))
-    if len(halves) == 1:
+    if len(values) == 1:
         words = tir.T.reinterpret("int32x2", value)
         value = tir.T.reinterpret("int8x4", tir.T.Shuffle([words], [0]))
-    return value, 4 * len(halves)
+    return value, 4 * len(values)
+
+
+def _rounded_wide(low: Any, high: Any, params: Any) -> Any:
+    """Eight floats of any size rounded, plus the zero point, as int16."""
+    from edgecc.kernels import tir
+
+    halves = []
+    for value in (low, high):
+        whole = tir.llvm("int32x4", "llvm.aarch64.neon.fcvtns.v4i32.v4f32", value)
+        halves.append(tir.llvm("int16x4", "llvm.aarch64.neon.sqxtn.v4i16", whole))
+    both = tir.T.vectorcombine("int16x8", *halves)
+    return tir.llvm("int16x8", "llvm.sadd.sat.v8i16", both, params.zero_point_vector)
+
+
+def _rounded_short(low: Any, high: Any, params: Any) -> Any:
+    """The same where they fit int16 and the zero point is even: the lower halves of what the
+    addition gives."""
+    from edgecc.kernels import tir
+
+    halves = []
+    for value in (low, high):
+        biased = tir.fenced(value, "float32x4") + params.short
+        halves.append(tir.T.reinterpret("int16x8", biased))
+    return tir.T.Shuffle(halves, list(range(0, 16, 2)))
