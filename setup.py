@@ -43,10 +43,11 @@ setup(
     ],
     extras_require={
         "test": ["pytest>=7.4", "hypothesis>=6.90", "pytest-xdist>=3.2", "ruff", "mypy",
-                 "scikit-learn>=1.3", "pillow>=10"],
+                 "scikit-learn>=1.3", "pillow>=10", "pyserial>=3.5"],
         "sample": ["scikit-learn>=1.3"],
         "torch": ["torch>=2.5"],
         "images": ["pillow>=10"],
+        "serial": ["pyserial>=3.5"],
     },
     entry_points={"console_scripts": ["edgecc = edgecc.cli.main:main"]},
 )

@@ -10,7 +10,7 @@ from pathlib import PurePath
 # no devices but the chip; the program's streams are this process's own, through semihosting
 MACHINE = ("-display", "none", "-monitor", "none", "-serial", "none", "-parallel", "none",
            "-no-reboot", "-semihosting-config", "enable=on,target=native", "-kernel")
-KINDS = ("ssh", "local", "emulator", "fake")
+KINDS = ("ssh", "local", "emulator", "serial", "fake")
 SSH_PORT = 22
 JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^]\s]+\]|[^:@,\s]+)"
                   r"(?::(?P<port>\d{1,5}))?")
@@ -20,7 +20,9 @@ JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[^]\s]+\]|[^:@,\s]+)"
 class Board:
     """Where a program runs and how it gets there.
 
-    `transport` is ssh, local (this machine), emulator (this machine, through `emulator`) or fake.
+    `transport` is ssh, local (this machine), emulator (this machine, through `emulator`), serial
+    (a bare chip at the port `line` of this machine, at `baud`; `flash` is the argv that puts a
+    program, `{elf}` in it, on the chip) or fake.
     `target` names the chip. `emulator` is put before every program of the target, also over ssh.
     `jump` ("user@gateway:port") is a host that leads to it; key and known_hosts serve both.
     `ssh_config`: ~/.ssh/config completes what is not said here.
@@ -42,6 +44,9 @@ class Board:
     ssh_config: bool = False
     workdir: str | None = None
     emulator: tuple[str, ...] = ()
+    line: str | None = None
+    baud: int | None = None
+    flash: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
     timeout_s: float = 60.0
     connect_timeout_s: float = 10.0

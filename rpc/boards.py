@@ -30,14 +30,15 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 TYPES: dict[str, tuple[type, ...]] = {
-    "transport": (str,), "target": (str,), "host": (str,), "port": (int,), "user": (str,),
+    "transport": (str,), "target": (str,), "host": (str,), "port": (int, str), "user": (str,),
     "key": (str,), "known_hosts": (str,), "jump": (str,), "ssh_config": (bool,),
-    "workdir": (str,), "emulator": (list,), "cpus": (list,),
+    "workdir": (str,), "emulator": (list,), "cpus": (list,), "baud": (int,), "flash": (list,),
     "cpu": (int,),
     "timeout_s": (int, float), "connect_timeout_s": (int, float),
 }
 WORDS = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
-ITEMS: dict[str, type] = {"emulator": str, "cpus": int}
+ITEMS: dict[str, type] = {"emulator": str, "flash": str, "cpus": int}
+SERIAL_ONLY = ("baud", "flash")
 PATHS = ("key", "known_hosts")
 MOST_CPUS = 1024
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -101,11 +102,27 @@ def _board(name: str, table: Any, file: Path, where: str) -> Board:
         _check_type(key, value, where)
     values = {key: _place(key, value, file) for key, value in table.items()}
     _check_values(values, where)
+    get_target(values["target"])
+    if values["transport"] == "serial":
+        values = _serial(values, where)
     if "cpu" in values:  # the short form for one
         values["cpus"] = (values.pop("cpu"),)
-    board = Board(name=name, **values)
-    get_target(board.target)
-    return board
+    return Board(name=name, **values)
+
+
+def _serial(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The port's path, and the baud of the target's programs where the file says none."""
+    target = get_target(values["target"])
+    own = target.serial
+    if own is None:
+        raise BoardError(f"no program of {target.name} speaks over a serial line", where=where,
+                         advice="its target has no `serial`: see targets/README.md")
+    if values.get("baud", own.baud) != own.baud:
+        raise BoardError(f"programs of {target.name} speak at another baud rate", where=where,
+                         needed=f"{own.baud:,} baud", available=f"{values['baud']:,} baud",
+                         advice="leave out baud, or change `serial` of the target")
+    return {**{k: v for k, v in values.items() if k != "port"}, "line": values["port"],
+            "baud": own.baud}
 
 
 def _check_type(key: str, value: Any, where: str) -> None:
@@ -116,7 +133,8 @@ def _check_type(key: str, value: Any, where: str) -> None:
             advice=f"did you mean {near[0]}?" if near else f"known keys are {', '.join(TYPES)}",
         )
     fits = isinstance(value, TYPES[key]) and isinstance(value, bool) == (TYPES[key] == (bool,))
-    words = WORDS.get(TYPES[key][-1], "")
+    kinds = TYPES[key][-1:] if float in TYPES[key] else TYPES[key]
+    words = " or ".join(WORDS.get(kind, "") for kind in kinds)
     if key in ITEMS:
         fits = fits and bool(value) and all(type(v) is ITEMS[key] and v != "" for v in value)
         words = f"a list of {'strings' if ITEMS[key] is str else 'whole numbers'}"
@@ -138,13 +156,14 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
     if kind not in KINDS:
         raise BoardError(f"transport = {kind!r} is not implemented", where=where,
                          advice=f"choose one of {', '.join(KINDS)}")
-    for key, needed_by in (("host", "ssh"), ("emulator", "emulator")):
+    for key, needed_by in (("host", "ssh"), ("emulator", "emulator"), ("port", "serial")):
         if kind == needed_by and not values.get(key):
             raise BoardError(f'{key} is missing (transport = "{kind}" needs it)', where=where)
     if not JUMP.fullmatch(values.get("jump", "x")):
         raise BoardError(f"jump = {values['jump']!r} is not one host", where=where,
                          advice='write jump = "user@gateway" or "user@gateway:port"')
-    if not 0 < values.get("port", 22) < 65536:
+    _check_serial(values, where)
+    if kind != "serial" and not 0 < values.get("port", 22) < 65536:
         raise BoardError(f"port = {values['port']} is outside 1 to 65535", where=where)
     if {"cpu", "cpus"} <= values.keys():
         raise BoardError("has both cpu and cpus", where=where, advice="keep one of them")
@@ -156,3 +175,20 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
     for key in ("timeout_s", "connect_timeout_s"):
         if not 0 < values.get(key, 1) < 1e6:
             raise BoardError(f"{key} = {values[key]} is not between 0 and 1,000,000", where=where)
+
+
+def _check_serial(values: Mapping[str, Any], where: str) -> None:
+    is_serial = values["transport"] == "serial"
+    if "port" in values and isinstance(values["port"], str) != is_serial:
+        raise BoardError(f"port = {values['port']!r} is no port of such a board", where=where,
+                         advice='write port = "/dev/ttyACM0" with transport = "serial", and a '
+                         "number otherwise")
+    for key in () if is_serial else SERIAL_ONLY:
+        if key in values:
+            raise BoardError(f'{key} is for boards with transport = "serial"', where=where)
+    for key in ("emulator", "host") if is_serial else ():
+        if key in values:
+            raise BoardError(f'{key} is not for boards with transport = "serial"', where=where)
+    if not any("{elf}" in word for word in values.get("flash", ("{elf}",))):
+        raise BoardError("flash does not say what to flash", where=where,
+                         advice="put {elf} where the command takes the program's file")

@@ -22,24 +22,31 @@ def is_bare(manifest: Mapping[str, Any]) -> bool:
     return manifest["target_info"].get("runner") == "baremetal"
 
 
+def program_path(board: Board) -> str:
+    """The file of a bundle that such a board runs."""
+    return "runner/serial" if board.transport == "serial" else "runner/runner"
+
+
 def identify(board: Board, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> BoardInfo:
     """What the board is, after its target.
 
-    Raises BoardError for a board that is no emulated microcontroller, another machine, one that
-    lacks an instruction set, or one without memory where the program lies.
+    Raises BoardError for a board that is no microcontroller, another machine, one that lacks an
+    instruction set, one without memory where the program lies, or one with another UART.
     """
     target = get_target(board.target)
     _check_kind(board, target, manifest)
     _check_machine(board, target, manifest)
     _check_memory(board, target, files, manifest)
+    _check_uart(board, target, manifest)
     return BoardInfo(target.architecture, target.features, 1)
 
 
 def _check_kind(board: Board, target: Target, manifest: Mapping[str, Any]) -> None:
     own = f"--board emulated-{manifest['target']}"
-    if target.runner != "baremetal" or not board.is_machine:
+    is_chip = board.is_machine or board.transport == "serial"
+    if target.runner != "baremetal" or not is_chip:
         raise BoardError(f"the bundle is for a microcontroller, {manifest['target']}",
-                         where=board.name, needed="a board that emulates one",
+                         where=board.name, needed="a board that is or emulates one",
                          available=board.target, advice=f"try {own}")
     if board.transport == "ssh":
         raise BoardError("a microcontroller is emulated on this machine only", where=board.name,
@@ -59,9 +66,17 @@ def _check_machine(board: Board, target: Target, manifest: Mapping[str, Any]) ->
                          advice=f"compile for the board's own target, {target.name}")
 
 
+def _check_uart(board: Board, target: Target, manifest: Mapping[str, Any]) -> None:
+    if board.transport == "serial" and get_target(manifest["target"]).serial != target.serial:
+        raise BoardError(f"programs of {manifest['target']} speak over another UART than "
+                         f"{target.name} has", where=board.name,
+                         advice=f"compile for the board's own target, {target.name}")
+
+
 def _check_memory(board: Board, target: Target, files: Mapping[str, bytes],
                   manifest: Mapping[str, Any]) -> None:
-    for start, end in load_addresses(files["runner/runner"], "runner/runner"):
+    path = program_path(board)
+    for start, end in load_addresses(files[path], path):
         if not any(r.base is not None and r.base <= start and end <= r.base + r.size_bytes
                    for r in target.memories):
             raise BoardError(

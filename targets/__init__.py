@@ -10,9 +10,9 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from edgecc.errors import TargetError
-from edgecc.targets.target import Region, Target, Toolchain
+from edgecc.targets.target import Region, Serial, Target, Toolchain
 
-__all__ = ["Region", "Target", "Toolchain", "all_targets", "get_target"]
+__all__ = ["Region", "Serial", "Target", "Toolchain", "all_targets", "get_target"]
 NOT_A_TARGET = {"target", "host_cpu", "peaks"}
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from edgecc.targets.target import Region, Target, Toolchain
+from edgecc.targets.target import Region, Serial, Target, Toolchain
 
 CODE_AND_WEIGHTS = ("code", "weights")
 
@@ -30,12 +30,14 @@ CORTEX_M4F = Target(
     toolchain=_zig("cortex_m4+vfp4d16sp", "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"),
     runner="baremetal",
     emulator=("qemu-system-arm", "-M", "mps2-an386"),
+    serial=Serial("cmsdk", base=0x40004000, clock_hz=25_000_000, core_hz=25_000_000),
     source={
         "features": "Arm Cortex-M4 Technical Reference Manual r0p1: Armv7E-M, FPv4-SP",
         "cores": "one by design",
         "int8_macs_per_cycle": "Technical Reference Manual: SMLAD, two products in one cycle",
         "vector_bits": "an MVE register; only quietens LLVM on cores without vectors",
         "memories": "Arm Application Note 386: ZBT SRAM 1 of 4 MB, PSRAM of 16 MB",
+        "serial": "Arm Application Note 386 (385 and 500 alike): CMSDK UART 0, 25 MHz",
     },
 )
 CORTEX_M3 = replace(
@@ -63,6 +65,7 @@ CORTEX_M0PLUS = replace(
     triple="thumbv6m-unknown-none-gnueabi",
     cpu="cortex-m0plus",
     features=frozenset({"thumb", "soft-float"}),
+    serial=Serial("cmsdk", base=0x40004000, clock_hz=25_000_000),  # no cycle counter
     architecture="thumbv6m",
     toolchain=_zig("cortex_m0plus", "-mcpu=cortex-m0plus", "soft"),
     source={
@@ -94,12 +97,14 @@ CORTEX_M33 = replace(
     architecture="thumbv8m.main",
     toolchain=_zig("cortex_m33+fp_armv8d16sp+dsp", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16"),
     emulator=("qemu-system-arm", "-M", "mps2-an505"),
+    serial=Serial("cmsdk", base=0x50200000, clock_hz=20_000_000, core_hz=20_000_000),
     memories=(Region("flash", 1 << 22, base=0x10000000, may_hold=CODE_AND_WEIGHTS),
               Region("ram", 1 << 24, base=0x80000000, may_hold=("arena",))),
     source={
         **CORTEX_M4F.source,
         "features": "Arm Cortex-M33 Technical Reference Manual r1p0: Armv8-M Mainline, DSP, FPv5",
         "memories": "Arm Application Note 505: SSRAM 1 of 4 MB (secure alias), PSRAM of 16 MB",
+        "serial": "Arm Application Note 505: CMSDK UART 0 (secure alias), 20 MHz",
     },
 )
 CORTEX_M55 = replace(
@@ -113,6 +118,7 @@ CORTEX_M55 = replace(
     architecture="thumbv8.1m.main",
     toolchain=_zig("cortex_m55+mve_fp+fp_armv8d16sp", "-mcpu=cortex-m55"),
     emulator=("qemu-system-arm", "-M", "mps3-an547"),
+    serial=Serial("cmsdk", base=0x59303000, clock_hz=25_000_000, core_hz=32_000_000),
     memories=(Region("itcm", 1 << 19, base=0x0, may_hold=("code",)),
               Region("code_sram", 1 << 21, base=0x11000000, may_hold=("weights",)),
               Region("ram", 1 << 22, base=0x31000000, may_hold=("arena",))),
@@ -122,6 +128,8 @@ CORTEX_M55 = replace(
         "int8_macs_per_cycle": "Technical Reference Manual: VMLADAV, 16 products in two beats",
         "memories": "Arm Application Note 547: ITCM 512 KB, code SRAM 2 MB, internal SRAM 4 MB "
         "(secure aliases)",
+        "serial": "Arm Application Note 547: CMSDK UART 0 (secure alias), peripherals 25 MHz, core "
+        "32 MHz",
     },
 )
 CORTEX_M85 = replace(

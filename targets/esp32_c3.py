@@ -14,6 +14,7 @@ ESP32_C3 = replace(
               Region("drom", 4 << 20, base=0x3C000000, may_hold=("weights",)),
               Region("dram", 384 << 10, base=0x3FC80000, may_hold=("arena",))),
     emulator=(),
+    serial=None,  # starts through a boot loader of its own format
     source={
         **RV32IMC.source,
         "clock_hz": "ESP32-C3 Series Datasheet v1.8: up to 160 MHz",

@@ -17,6 +17,7 @@ RP2040 = replace(
                      may_hold=CODE_AND_WEIGHTS),
               Region("sram", 264 << 10, base=0x20000000, may_hold=("arena",))),
     emulator=(),
+    serial=None,  # starts through a boot loader of its own format
     source={
         **CORTEX_M0PLUS.source,
         "cores": "RP2040 datasheet, 1.2: two cores",

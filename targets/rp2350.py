@@ -14,6 +14,7 @@ RP2350 = replace(
     memories=(Region("flash", 4 << 20, base=0x10000000, may_hold=CODE_AND_WEIGHTS),
               Region("sram", 520 << 10, base=0x20000000, may_hold=("arena",))),
     emulator=(),
+    serial=None,  # starts through a boot loader of its own format
     source={
         **CORTEX_M33.source,
         "cores": "RP2350 datasheet, 1.2: two cores of either kind",

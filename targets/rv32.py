@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from edgecc.targets.target import Region, Target, Toolchain
+from edgecc.targets.target import Region, Serial, Target, Toolchain
 
 RV32IMC = Target(
     name="rv32imc",
@@ -20,10 +20,12 @@ RV32IMC = Target(
                         gnu_flags=("-march=rv32imc", "-mabi=ilp32")),
     runner="baremetal",
     emulator=("qemu-system-riscv32", "-M", "virt", "-bios", "none"),
+    serial=Serial("16550", base=0x10000000, clock_hz=3_686_400),
     source={
         "features": "The RISC-V Instruction Set Manual, Volume I: RV32IMC",
         "cores": "an allowance: one core",
         "memories": "QEMU's virt machine: 128 MB of RAM from 0x80000000, half of it as flash",
+        "serial": "QEMU's virt machine: 16550 UART; its cycle counter counts no cycles",
     },
 )
 RV32IMAFC = replace(
@@ -40,6 +42,7 @@ RV32IMAFC = replace(
         "features": "The RISC-V Instruction Set Manual, Volume I: RV32IMAFC",
         "cores": "an allowance: one core",
         "memories": "QEMU's virt machine: 128 MB of RAM from 0x80000000, half of it as flash",
+        "serial": "QEMU's virt machine: 16550 UART; its cycle counter counts no cycles",
     },
 )
 TARGETS = (RV32IMC, RV32IMAFC)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from edgecc.targets.cortex_m import CODE_AND_WEIGHTS, CORTEX_M7
-from edgecc.targets.target import Region
+from edgecc.targets.target import Region, Serial
 
 STM32H743 = replace(
     CORTEX_M7,
@@ -15,9 +15,17 @@ STM32H743 = replace(
               Region("axi_sram", 512 << 10, base=0x24000000, may_hold=("arena",)),
               Region("sram123", 288 << 10, base=0x30000000, may_hold=("arena",))),
     emulator=(),
+    serial=Serial("stm32h7", base=0x40004800, clock_hz=64_000_000, core_hz=64_000_000, setup=(
+        (0x580244E0, 0, 1 << 3),  # RCC_AHB4ENR: GPIOD
+        (0x580244E8, 0, 1 << 18),  # RCC_APB1LENR: USART3
+        (0x58020C00, 0xF0000, 0xA0000),  # GPIOD_MODER: PD8 and PD9 have an alternate function,
+        (0x58020C24, 0xFF, 0x77),  # GPIOD_AFRH: the seventh
+    )),
     source={
         **CORTEX_M7.source,
         "clock_hz": "STM32H743xI datasheet DS12110: up to 480 MHz",
+        "serial": "RM0433, 8.7, 11.4 and 48.7; UM2407: USART3 on PD8 (TX) and PD9 (RX) is the "
+        "Nucleo's ST-LINK; after reset all runs from the 64 MHz HSI",
         "memories": "RM0433, 2.3.2: flash 2 MB, DTCM 128 KB, AXI SRAM 512 KB, SRAM1 to SRAM3 "
         "128 + 128 + 32 KB",
     },

@@ -37,6 +37,29 @@ class Toolchain:
     gnu_flags: tuple[str, ...] = ()
 
 
+UARTS = ("cmsdk", "16550", "stm32f4", "stm32h7", "nrf")
+"""UARTs that the bare-metal runner has a driver for."""
+
+
+@dataclass(frozen=True)
+class Serial:
+    """The UART over which a program of a bare chip speaks, as the chip is after reset.
+
+    `kind` is one of UARTS, `base` its address, `clock_hz` what its divisor divides. `setup` are
+    registers to change before: (address, bits to clear, bits to set). `pins` (transmit, receive)
+    are for UARTs that choose their own. `core_hz` is the clock of the core, where it has a cycle
+    counter (DWT); None: runs are not timed.
+    """
+
+    kind: str
+    base: int
+    clock_hz: int
+    baud: int = 115_200
+    setup: tuple[tuple[int, int, int], ...] = ()
+    pins: tuple[int, int] | None = None
+    core_hz: int | None = None
+
+
 @dataclass(frozen=True)
 class Target:
     """One chip or board family.
@@ -47,8 +70,9 @@ class Target:
     least estimated instructions of a step that are worth another thread.
     `features` are the ISA features kernels ask for (neon, dotprod, avx2, avx512vnni ...).
     `emulator` is the QEMU command that runs its programs, e.g. ("qemu-aarch64", "-cpu",
-    "cortex-a76"); empty when QEMU knows no such CPU. `source` maps field names to a datasheet,
-    manual or file.
+    "cortex-a76"); empty when QEMU knows no such CPU. `serial` is the UART of a bare chip's runner,
+    None where none is known to work without a boot loader's help. `source` maps field names to a
+    datasheet, manual or file.
     """
 
     name: str
@@ -77,4 +101,5 @@ class Target:
     toolchain: Toolchain = Toolchain("none", ())
     runner: str = "linux"  # linux, baremetal, or none
     emulator: tuple[str, ...] = ()
+    serial: Serial | None = None
     source: Mapping[str, str] = field(default_factory=dict)

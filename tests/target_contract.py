@@ -12,9 +12,10 @@ from edgecc.kernels.registry import all_kernels
 from edgecc.rpc.boards import built_in_boards
 from edgecc.rpc.probe import FEATURES
 from edgecc.targets import Region, Target
+from edgecc.targets.target import UARTS
 
 NUMBERS = ("cores", "clock_hz", "int8_macs_per_cycle", "float32_macs_per_cycle", "unroll",
-           "parallel_chunk", "memories")
+           "parallel_chunk", "memories", "serial")
 HOLDS = {"arena", "weights", "code"}
 TOOLCHAINS = {"zig", "gcc", "clang", "none"}
 RUNNERS = {"linux", "baremetal", "none"}
@@ -29,7 +30,7 @@ DEFAULTS = {field.name: field.default for field in fields(Target)}
 
 def findings(target: Target) -> list[str]:
     """Everything that is wrong with `target`; empty when it keeps the contract."""
-    rules = (naming, sources, memories, features, toolchain, running, words)
+    rules = (naming, sources, memories, features, toolchain, running, serial, words)
     return [f"{target.name}: {finding}" for rule in rules for finding in rule(target)]
 
 
@@ -133,6 +134,24 @@ def running(target: Target) -> Iterator[str]:
     kind = "qemu-system-" if target.runner == "baremetal" else "qemu-"
     if target.emulator and not target.emulator[0].startswith(kind):
         yield f"{target.emulator[0]} is not QEMU of the kind {kind}*"
+
+
+def serial(target: Target) -> Iterator[str]:
+    if (own := target.serial) is None:
+        return
+    if target.runner != "baremetal":
+        yield "a serial line is for chips without an operating system"
+    if own.kind not in UARTS:
+        yield f"serial kind {own.kind!r} is not one of {sorted(UARTS)}"
+    if (own.kind == "nrf") != (own.pins is not None):
+        yield "serial pins are for UARTs that choose them, and those need them"
+    for name, address in [("base", own.base), *(("setup", at) for at, _, _ in own.setup)]:
+        if address % 4 or not 0 < address < 1 << 32:
+            yield f"serial {name} {address:#x} is no register of a 32-bit chip"
+    if min(own.clock_hz, own.baud, own.core_hz or 1) < 1 or own.clock_hz < 16 * own.baud:
+        yield "serial clocks and baud are not positive, or the baud is too fast for the clock"
+    if own.core_hz is not None and not target.architecture.startswith("thumb"):
+        yield "serial core_hz is for cores with a DWT"
 
 
 def words(target: Target) -> Iterator[str]:

@@ -29,12 +29,15 @@ def place(board: Any) -> str:
     if board.host:
         way = f" through {board.jump}" if board.jump else ""
         return f"{board.user + '@' if board.user else ''}{board.host}:{board.port}{way}"
+    if board.line:
+        return f"{board.line} at {board.baud:,} baud"
     return " ".join(board.emulator) or "this machine"
 
 
 def record(board: Any) -> dict[str, Any]:
     """Site facts, without the paths of keys."""
     return {"name": board.name, "target": board.target, "transport": board.transport,
-            "host": board.host, "port": board.port if board.host else None,
+            "host": board.host, "port": board.port if board.host else board.line,
+            "baud": board.baud, "flash": list(board.flash),
             "user": board.user, "jump": board.jump, "emulator": list(board.emulator),
             "emulated": board.emulated, "cpus": list(board.cpus)}

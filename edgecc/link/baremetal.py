@@ -1,12 +1,14 @@
 """Bare-metal forms of a model: static library, header, sources, weights, and a whole program.
 
 The library is freestanding: it needs memcpy and memset, and arithmetic from the compiler's own
-support library where the chip has no instruction for it. The program speaks the runner protocol
-over semihosting, so that an emulated chip is a board like any other.
+support library where the chip has no instruction for it. The programs speak the runner protocol,
+over semihosting and over the chip's UART, so that a chip is a board like any other.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from edgecc.config import CompileConfig
@@ -19,6 +21,7 @@ from edgecc.link.footprint import Footprint
 from edgecc.link.linker_script import Layout, layout_of, linker_script
 from edgecc.link.linux import LinkedFiles
 from edgecc.link.model_object import api, check_kernels, model_object
+from edgecc.link.serial_board import serial_header
 from edgecc.link.toolchain import Driver, driver_for
 from edgecc.lower import run_function
 from edgecc.lower.api_facts import Facts, facts_of
@@ -31,6 +34,8 @@ from edgecc.targets.target import Target
 RUNNER_STACK_BYTES = 2048  # of the runner itself, below the model's
 UNKNOWN_STACK_BYTES = 32768  # where the model's cannot be told
 MORE_BYTES = 1 << 24
+HEADERS = ("baremetal.h", "line.h", "semihost.h", "uart.h")
+SEMIHOSTING = ("console.c", "line_semihost.c")
 START = {"arm": "start_arm.c", "riscv32": "start_riscv.c"}
 
 
@@ -59,7 +64,7 @@ def link_baremetal(
 
     Paths: lib/lib<p>.a, lib/<p>_weights.o, include/<p>.h, src/<p>.c, src/<p>_weights.s (for
     weights.bin beside it), src/<p>.ld (the memory map) and, where the chip has room for it beside
-    the model, runner/runner.
+    the model, runner/runner; where its UART is known, runner/serial.
     Raises ToolchainError as `link_linux`, DoesNotFit for a memory that is too small,
     TargetError for memories that hold no program, ConfigError for several threads.
     """
@@ -85,7 +90,7 @@ def link_baremetal(
 def _files(parts: _Parts, layout: Layout, found: Footprint, name: str) -> LinkedFiles:
     prefix, stack = parts.prefix, found.stack_bytes
     script = _script(parts, layout, stack)
-    runner = _runner_that_fits(parts, layout, script, stack, name)
+    runners = _runners_that_fit(parts, layout, script, stack, name)
     return {
         **{path: text.encode() for path, text in parts.texts.items()},
         f"src/{prefix}_weights.s": weights_source(parts.driver, prefix).encode(),
@@ -93,7 +98,7 @@ def _files(parts: _Parts, layout: Layout, found: Footprint, name: str) -> Linked
         f"lib/lib{prefix}.a": archive({f"{prefix}.o": parts.model}),
         f"lib/{prefix}_weights.o": parts.weights,
         "report/size.json": found.dump(),
-        **({} if runner is None else {"runner/runner": runner}),
+        **runners,
     }
 
 
@@ -103,17 +108,17 @@ def _script(parts: _Parts, layout: Layout, stack: int | None) -> str:
                          align=parts.facts.arena_align)
 
 
-def _runner_that_fits(parts: _Parts, layout: Layout, script: str, stack: int | None,
-                      name: str) -> bytes | None:
+def _runners_that_fit(parts: _Parts, layout: Layout, script: str, stack: int | None,
+                      name: str) -> dict[str, bytes]:
     """None where the chip has room for the model but not for the runner around it: what fails to
     link for another reason fails with more memory too."""
     try:
-        return _runner(parts, script, name)
+        return _runners(parts, script, name)
     except ToolchainError:
         larger = Layout(*(replace(region, size_bytes=region.size_bytes + MORE_BYTES)
                           for region in (layout.code, layout.weights, layout.ram)))
-        _runner(parts, _script(parts, larger, stack), name)
-        return None
+        _runners(parts, _script(parts, larger, stack), name)
+        return {}
 
 
 def _arena_region(plan: MemoryPlan) -> str | None:
@@ -140,22 +145,49 @@ def _weights_object(driver: Driver, prefix: str, weights: bytes) -> bytes:
     return driver.make(files, argv)
 
 
-def _runner(parts: _Parts, script: str, name: str) -> bytes:
-    facts, driver = parts.facts, parts.driver
-    headers = {"runner_model.h": runtime_text("runner_model.h"),
-               **{n: runtime_text(f"baremetal/{n}") for n in ("baremetal.h", "semihost.h")}}
-    start = START[machine(parts.target)]
+def _runners(parts: _Parts, script: str, name: str) -> dict[str, bytes]:
+    """The program over semihosting and, where the target says how its UART works, over that."""
+    objects = _runner_objects(parts, name)
+    counted = {f"{parts.prefix}_run", "memcpy", *(c.symbol for c in parts.objects.calls)}
+    named = script + f"edgecc_weights = {parts.prefix}_weights;\n"
+    lines = {"runner/runner": _compiled(parts, {n: () for n in SEMIHOSTING}, {})}
+    if parts.target.serial is not None:
+        header = serial_header(parts.target.serial, _identity(objects, script))
+        lines["runner/serial"] = _compiled(parts, {"serial.c": ()}, {"serial_board.h": header})
+    return {path: firmware(parts.driver, {**objects, **line}, named, counted)
+            for path, line in lines.items()}
+
+
+def _runner_objects(parts: _Parts, name: str) -> dict[str, bytes]:
+    """All of a program but its line."""
+    facts = parts.facts
     room = sum(port.view.size_bytes for port, _ in facts.inputs)
-    sources = {start: (), "console.c": (), "runner.c": (f"-DINPUT_ROOM={room}u",)}
-    linked = {f"{n}.o": driver.compile(n, {n: runtime_text(f"baremetal/{n}"), **headers}, *flags)
-              for n, flags in sources.items()}
+    sources = {START[machine(parts.target)]: (), "words.c": (), "arithmetic.c": (),
+               "runner.c": (f"-DINPUT_ROOM={room}u", f"-DSTEP_ROOM={len(facts.steps)}u")}
     own = {"glue.c": glue(facts, parts.objects.weights, model=name, target=parts.target.name),
-           f"{facts.prefix}.h": parts.texts[f"include/{facts.prefix}.h"], **headers}
-    linked |= {"model.o": parts.model, "weights.o": parts.weights,
-               "glue.o": driver.compile("glue.c", own)}
-    counted = {f"{facts.prefix}_run", "memcpy", *(c.symbol for c in parts.objects.calls)}
-    named = script + f"edgecc_weights = {facts.prefix}_weights;\n"
-    return firmware(driver, linked, named, counted)
+           f"{facts.prefix}.h": parts.texts[f"include/{facts.prefix}.h"], **_headers()}
+    return {**_compiled(parts, sources, {}), "model.o": parts.model, "weights.o": parts.weights,
+            "glue.o": parts.driver.compile("glue.c", own)}
+
+
+def _compiled(parts: _Parts, sources: Mapping[str, tuple[str, ...]],
+              more: Mapping[str, str]) -> dict[str, bytes]:
+    headers = {**_headers(), **more}
+    return {f"{n}.o": parts.driver.compile(n, {n: runtime_text(f"baremetal/{n}"), **headers},
+                                           *flags) for n, flags in sources.items()}
+
+
+def _headers() -> dict[str, str]:
+    return {"runner_model.h": runtime_text("runner_model.h"),
+            **{n: runtime_text(f"baremetal/{n}") for n in HEADERS}}
+
+
+def _identity(objects: Mapping[str, bytes], script: str) -> str:
+    """What tells a program from every other, so that a board can say which one it has."""
+    digest = hashlib.sha256(script.encode())
+    for name in sorted(objects):
+        digest.update(hashlib.sha256(objects[name]).digest())
+    return digest.hexdigest()[:16]
 
 
 def machine(target: Target) -> str:

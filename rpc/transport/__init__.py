@@ -1,4 +1,4 @@
-"""Transports: ssh, local, emulator and fake, behind one interface."""
+"""Transports: ssh, local, emulator, serial and fake, behind one interface."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ def open_transport(board: Board, cache_dir: Path,
         from edgecc.rpc.transport.fake import FakeTransport
 
         return FakeTransport(board)
+    if board.transport == "serial":
+        from edgecc.rpc.transport.serial import SerialTransport
+
+        return SerialTransport(board, workdir)
     if board.transport == "emulator":
         from edgecc.rpc.transport.emulator import EmulatorTransport
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from edgecc.rpc.board import Board
 
@@ -72,6 +72,14 @@ class Transport(Protocol):
     def __enter__(self) -> Transport: ...
 
     def __exit__(self, *exc: object) -> None: ...
+
+
+@runtime_checkable
+class FlashedTransport(Protocol):
+    """The way to a chip that holds one program, in its flash."""
+
+    def install(self, elf: bytes, name: str) -> tuple[str, bool]:
+        """Path of the program here, and whether it had to be flashed. Raises BoardError."""
 
 
 class Tail:

@@ -53,7 +53,7 @@ def program(bundle, chip, body):
     """The bundle's files, with another program in place of the runner."""
     driver = driver_for(get_target(chip), CompileConfig(target=chip), Context())
     headers = {n: runtime_text(f"baremetal/{n}") for n in ("baremetal.h", "semihost.h")}
-    sources = {n: runtime_text(f"baremetal/{n}") for n in (CHIPS[chip], "console.c")}
+    sources = {n: runtime_text(f"baremetal/{n}") for n in (CHIPS[chip], "console.c", "words.c")}
     sources["main.c"] = f"{TALK}void edgecc_main(void) {{ {body} }}\n"
     objects = {f"{n}.o": driver.compile(n, {n: text, **headers}) for n, text in sources.items()}
     made = firmware(driver, objects, bundle.files["src/net.ld"].decode(), [])

@@ -129,8 +129,8 @@ def test_the_status_tells_the_deepest_stack(tmp_path):
 def test_the_files_of_a_bare_metal_bundle():
     files = linked("cortex-m4f")
     assert sorted(files) == ["include/tiny.h", "lib/libtiny.a", "lib/tiny_weights.o",
-                             "report/size.json", "runner/runner", "src/tiny.c", "src/tiny.ld",
-                             "src/tiny_weights.s"]
+                             "report/size.json", "runner/runner", "runner/serial",
+                             "src/tiny.c", "src/tiny.ld", "src/tiny_weights.s"]
     elf = describe(files["runner/runner"])
     assert (elf.machine, elf.kind, elf.static) == ("arm", "executable", True)
     assert linked("cortex-m4f") == files

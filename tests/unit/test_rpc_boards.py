@@ -64,7 +64,7 @@ def test_unknown_board_offers_near_matches(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[a]\nport = 'x'", r"boards.toml: \[a\]: port = 'x' is not a whole number"),
+        ("[a]\nport = 2.5", r"boards.toml: \[a\]: port = 2.5 is not a whole number or a s"),
         ("[a]\ncpu = true", "cpu = True is not a whole number"),
         ("[a]\nssh_config = 1", "ssh_config = 1 is not true or false"),
         ("[a]\ntransport = 'ssh'\ntarget = 'host'\nhost = 'x'\njump = 'a@b,c'",
@@ -79,7 +79,7 @@ def test_unknown_board_offers_near_matches(tmp_path):
         ("[a]\ntransport = 'ssh'", "target is missing"),
         ("[a]\ntransport = 'ssh'\ntarget = 'host'", "host is missing"),
         ("[a]\ntransport = 'emulator'\ntarget = 'host'", "emulator is missing"),
-        ("[a]\ntransport = 'serial'\ntarget = 'host'", "transport = 'serial' is not implemented"),
+        ("[a]\ntransport = 'usb'\ntarget = 'host'", "transport = 'usb' is not implemented"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\nport = 70000", "port = 70000 is outside"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\ncpu = -1", "cpu = -1 is outside 0 to 1023"),
         ("[a]\ntransport = 'local'\ntarget = 'host'\ncpus = [4, 1024]",

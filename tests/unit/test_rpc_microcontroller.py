@@ -45,7 +45,7 @@ def test_a_board_that_fits():
 
 @pytest.mark.parametrize("board, words", [
     (get_board("host"), "host: the bundle is for a microcontroller, cortex-m4f .needed a board "
-     "that emulates one, available host.; try --board emulated-cortex-m4f"),
+     "that is or emulates one, available host.; try --board emulated-cortex-m4f"),
     (get_board("emulated-raspberry-pi-5"), "is for a microcontroller"),
     (Board("desk", "ssh", "cortex-m4f", host="h", emulator=M4.emulator),
      "desk: a microcontroller is emulated on this machine only; try --board emulated-cortex-m4f"),

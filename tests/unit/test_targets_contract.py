@@ -14,7 +14,7 @@ from target_contract import findings
 from edgecc import targets
 from edgecc.errors import TargetError
 from edgecc.rpc.boards import built_in_boards
-from edgecc.targets import Region, Toolchain, all_targets, get_target
+from edgecc.targets import Region, Serial, Toolchain, all_targets, get_target
 
 README = Path(__file__).parents[2] / "targets" / "README.md"
 PI = get_target("raspberry-pi-5")
@@ -85,6 +85,15 @@ def test_contract_finds_what_is_wrong(change, finding):
     ({"toolchain": Toolchain("none", ())}, "needs a toolchain"),
     ({"toolchain": Toolchain("zig", ("zig", "cc", "-target", "thumb-linux-musleabi"))}, "zig"),
     ({"emulator": ("qemu-arm", "-cpu", "cortex-m4")}, "qemu-system-"),
+    ({"source": {}}, "serial has no source"),
+    ({"serial": Serial("lin", 0x40000000, 1 << 24)}, "serial kind 'lin'"),
+    ({"serial": Serial("nrf", 0x40000000, 1 << 24)}, "need them"),
+    ({"serial": Serial("cmsdk", 0x40000000, 1 << 24, pins=(1, 2))}, "choose them"),
+    ({"serial": Serial("cmsdk", 0x40000002, 1 << 24)}, "serial base 0x40000002 is no register"),
+    ({"serial": Serial("cmsdk", 4, 1 << 24, setup=((0, 0, 1),))}, "serial setup 0x0 is no reg"),
+    ({"serial": Serial("cmsdk", 4, 115_200)}, "too fast"),
+    ({"serial": Serial("cmsdk", 4, 1 << 24), "runner": "linux"}, "without an operating system"),
+    ({"serial": Serial("cmsdk", 4, 1 << 24, core_hz=1), "architecture": "riscv32"}, "a DWT"),
 ])
 def test_contract_finds_what_is_wrong_with_a_microcontroller(change, finding):
     target = replace(get_target("cortex-m4f"), **change)

@@ -10,7 +10,7 @@ from edgecc.lower.runner_glue import runtime_text
 from edgecc.lower.self_test import self_test
 from edgecc.rpc.golden import vectors_of
 
-PORT = ("baremetal.h", "semihost.h", "console.c", "app.c")
+PORT = ("baremetal.h", "semihost.h", "console.c", "words.c", "app.c")
 START = {"thumb": "start_arm.c", "riscv32": "start_riscv.c"}
 
 
