@@ -92,16 +92,19 @@ def measuring_board(target: Any, config: CompileConfig, board: Any) -> Any:
 def build(prepared: Prepared, *, config: CompileConfig, context: Context,
           board: Any = None) -> Bundle:
     """The verbs from schedule to link, for the target of the config; at O3 after a search for
-    tiles on the board."""
+    tiles on the board, at Os for the smaller of two programs."""
     from edgecc.targets import get_target
 
     board = measuring_board(get_target(config.target), config, board)
-    if board is None:
-        return built(prepared, config, context)
-    from edgecc.tune.search import search
+    tiles, graph, again = config.tiles, prepared.graph, partial(built, prepared)
+    if board is not None:
+        from edgecc.tune.search import search
 
-    tiles = search(prepared.graph, partial(built, prepared), config=config, context=context,
-                   board=board)
+        tiles = search(graph, again, config=config, context=context, board=board)
+    elif LEVELS[config.optimization].small:
+        from edgecc.tune.smallest import smallest
+
+        tiles = smallest(graph, again, config=config, context=context)
     return built(prepared, replace(config, tiles=tiles), context)
 
 
