@@ -1,4 +1,4 @@
-"""The workstation itself, with whatever its CPU has (AVX512-VNNI, AVX2, or Arm's dotprod)."""
+"""The workstation itself, with whatever its CPU has (AVX512, VNNI, AVX2, or Arm's dotprod)."""
 
 from edgecc.targets import host_cpu
 from edgecc.targets.target import Region, Target, Toolchain
@@ -12,6 +12,8 @@ def _host() -> Target:
         cpu = "cortex-a76" if "dotprod" in have else "generic"
     elif have >= VNNI:
         cpu = "icelake-server"
+    elif have >= {"avx2", "fma", "avxvnni"}:
+        cpu = "alderlake"
     else:
         cpu = "haswell" if {"avx2", "fma"} <= have else "x86-64"
     return Target(

@@ -26,6 +26,7 @@ INT8 = (
     Peak("neon", 16 / 3, f"{ARM}, A64: SMULL, SMLAL2 and SADALP for sixteen"),
     Peak("armv7-neon", 4, f"{ARM}, Armv7-A: VMLAL.S16, four lanes"),
     Peak("avx512vnni", 64, "Intel SDM: VPDPBUSD, sixteen lanes of four"),
+    Peak("avxvnni", 32, "Intel SDM: VPDPBUSD, eight lanes of four"),
     Peak("avx2", 8, "Intel SDM: VPMADDWD and VPADDD for sixteen"),
     Peak("mve", 16, f"{ARM}, Armv8-M: VMLADAVA.S8"),
     Peak("dsp", 2, f"{ARM}, Armv7-M: SMLAD"),

@@ -15,7 +15,19 @@ import numpy as np
 from edgecc.kernels.conv2d_plan import Plan
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
 from edgecc.kernels.int8_tile import Parameters, Run, Tile
-from edgecc.kernels.isa import avx2, base, dotprod, dsp, i8mm, mve, neon, rvv, scalar, vnni
+from edgecc.kernels.isa import (
+    avx2,
+    avx_vnni,
+    base,
+    dotprod,
+    dsp,
+    i8mm,
+    mve,
+    neon,
+    rvv,
+    scalar,
+    vnni,
+)
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, padded
@@ -275,6 +287,7 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (rvv.Rvv128(), ((7, 16), (4, 16))),
     (rvv.Rvv128Half(), ((14, 8),)),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
+    (avx_vnni.AvxVnni(), ((3, 32), (4, 16), (1, 32))),
     (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
     (mve.Mve(), ((1, 4),)),
     (dsp.Dsp(), ((1, 4),)),

@@ -51,6 +51,7 @@ TILES = {
     "dsp": Tile("cortex-m4f", r"\bsmlad\b", r"\[sp\b", written=True),
     "mve": Tile("cortex-m55", r"\bvmlava?\.s8\b", r"\[sp\b", written=True),
     "vnni": Tile("x86-64-v4-vnni", r"\bvpdpbusd\b", r"\(%rsp"),
+    "avxvnni": Tile("x86-64-v3-vnni", r"\bvpdpbusd\b", r"\(%rsp"),
     "avx2": Tile("x86-64-v3", r"\bvpmaddwd\b", r"\(%rsp"),
 }
 

@@ -1,4 +1,4 @@
-"""x86 AVX512-VNNI: VPDPBUSD multiplies unsigned by signed bytes, four per int32 lane, exactly.
+"""x86 VNNI: VPDPBUSD multiplies unsigned by signed bytes, four per int32 lane, exactly.
 
 Activations are made unsigned by adding 128 (the bias takes it back).
 Source: Intel 64 and IA-32 Software Developer's Manual, VPDPBUSD. Never VPDPBUSDS or VPMADDUBSW,
@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 from edgecc.kernels.isa.base import Isa
 
-VPDPBUSD = "llvm.x86.avx512.vpdpbusd.512"
+VPDPBUSD = "llvm.x86.avx512.vpdpbusd."  # and the bits of a vector; VEX where the target has no EVEX
 
 
 class Vnni(Isa):
-    """Four bytes of an activation row broadcast to 16 lanes, times 16 columns."""
+    """AVX512: four bytes of an activation row broadcast to 16 lanes, times 16 columns."""
 
     name: ClassVar[str] = "vnni"
     requires: ClassVar[frozenset[str]] = frozenset({"avx512f", "avx512bw", "avx512vl",
@@ -36,12 +36,14 @@ class Vnni(Isa):
                  for i in range(width // 4)]
         if str(buffer.dtype) == "int8":  # read in place: flip the sign bits here
             words = [T.bitwise_xor(word, T.int32(-2139062144)) for word in words]
-        return [tir.let(T.reinterpret("uint8x64", tir.splat(word, 16))) for word in words]
+        bytes_of = tir.vector("uint8", 4 * self.lanes)
+        return [tir.let(T.reinterpret(bytes_of, tir.splat(word, self.lanes))) for word in words]
 
     def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
         from edgecc.kernels import tir
 
-        return tir.llvm("int32x16", VPDPBUSD, acc, activation, weights)
+        return tir.llvm(tir.vector("int32", self.lanes), f"{VPDPBUSD}{32 * self.lanes}", acc,
+                        activation, weights)
 
     def to_activation(self, values: Any, lanes: int) -> Any:
         from edgecc.kernels import tir
