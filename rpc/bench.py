@@ -46,7 +46,7 @@ def bench(bundle_files: Mapping[str, bytes], manifest: Mapping[str, Any], board:
                                                     context.cache_dir)
         counts = _count(transport, deployment, vectors[0], manifest, context)
     report = _report(board, manifest, before, after, deployment, len(vectors), times, counts,
-                     _steps(manifest, step_ns, count, counts), peak, agreement, clock)
+                     _steps(manifest, step_ns, count, counts, clock), peak, agreement, clock)
     context.progress("measure", report.to_text().splitlines()[3])
     return report
 
@@ -184,13 +184,19 @@ def threads_of(manifest: Mapping[str, Any]) -> int:
 
 
 def _steps(manifest: Mapping[str, Any], step_ns: list[int] | None, count: int,
-           counts: Counts) -> tuple[StepReport, ...]:
+           counts: Counts, clock: int | None) -> tuple[StepReport, ...]:
     steps = []
     for index, step in enumerate(manifest["steps"]):
         us = step_ns[index] / count / 1000 if step_ns else None
         instructions = counts.steps[index] if counts.steps else None
-        steps.append(_step(step, manifest["target_info"], us, instructions))
+        steps.append(_step(step, _info(manifest, clock), us, instructions))
     return tuple(steps)
+
+
+def _info(manifest: Mapping[str, Any], clock: int | None) -> dict[str, Any]:
+    """What rates are measured by: a bare chip's runner leaves the core at its clock after reset."""
+    known = {key: manifest["target_info"].get(key) for key in ("clock_hz", "peaks")}
+    return {**known, "clock_hz": clock} if clock else known
 
 
 def _step(step: Mapping[str, Any], info: Mapping[str, Any], us: float | None,
@@ -225,7 +231,7 @@ def _report(board: Board, manifest: Mapping[str, Any], before: BoardInfo, after:
         peak_rss_bytes=peak, instructions=counts.total, instructions_reason=counts.reason,
         kernel=before.kernel, governor=None if board.emulated else after.governor,
         temperature_celsius=hot / 1000 if hot is not None else None, steps=steps,
-        target_info={key: manifest["target_info"].get(key) for key in ("clock_hz", "peaks")},
+        target_info=_info(manifest, clock),
         **figures,
     )
 

@@ -13,7 +13,8 @@ def serial_header(serial: Serial, identity: str) -> str:
     """Text of the header. Raises TargetError for a UART that the runtime has no driver for."""
     if serial.kind not in UARTS:
         raise TargetError(f"no driver for a UART of kind {serial.kind!r}", where="serial",
-                          available=", ".join(UARTS), advice="correct the target's `serial`")
+                          needed="one that is known", available=", ".join(UARTS),
+                          advice="correct the target's `serial`")
     setup = "".join(f"{{{address:#x}u, {clear:#x}u, {put:#x}u}}, "
                     for address, clear, put in serial.setup)
     lines = [f"#define EDGECC_UART_{serial.kind.upper()}",

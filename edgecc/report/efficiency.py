@@ -43,7 +43,7 @@ def rates(manifest: Mapping[str, Any], bench: Mapping[str, Any] | None, unit: st
         Rate]:
     """Of every step: by what a bench report measured in `unit` (µs or instructions), else by the
     estimate of its kernel."""
-    info = manifest.get("target_info") or {}
+    info = {**(manifest.get("target_info") or {}), **((bench or {}).get("target_info") or {})}
     measured = (bench or {}).get("steps") or []
     if unit == "µs":
         return [timed(s, info, m.get("us"))

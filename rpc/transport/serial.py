@@ -64,11 +64,8 @@ class SerialTransport(LocalTransport):
         """What the program on the chip calls itself; None when none answers."""
         line = self._line()
         try:
-            return line.ask(RESET, timeout_s=timeout_s).payload
-        except BoardError as error:
-            if "did not answer" not in error.what:
-                raise
-            return None
+            answer = line.answer_to(RESET, b"", timeout_s)
+            return None if answer is None else answer.payload
         finally:
             line.close()
 

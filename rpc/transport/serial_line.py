@@ -30,11 +30,11 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 2.0
 class Port(Protocol):
     """An open serial port."""
 
-    def write(self, data: bytes, timeout_s: float) -> None:
-        """All of `data`, or as much as the other end takes in that time."""
+    def write(self, data: bytes) -> None:
+        """All of `data`, or as much as the other end takes within a second."""
 
-    def read(self, timeout_s: float) -> bytes:
-        """What has arrived, waiting for the first byte no longer than that; b"" when none did."""
+    def read(self) -> bytes:
+        """What has arrived, b"" when nothing does within some milliseconds."""
 
     def close(self) -> None: ...
 
@@ -104,17 +104,24 @@ class SerialLine:
 
     def ask(self, kind: int, payload: bytes = b"", timeout_s: float | None = None) -> Packet:
         """The answer. Raises BoardError when none comes in time, or the port goes away."""
-        self._number = 0 if kind == RESET else self._number % 255 + 1
         timeout_s = self._board.timeout_s if timeout_s is None else timeout_s
+        answer = self.answer_to(kind, payload, timeout_s)
+        if answer is None:
+            raise BoardError(f"did not answer within {timeout_s:.3g} s", where=self._board.name,
+                             advice="raise timeout_s of the board if the model is slow")
+        return answer
+
+    def answer_to(self, kind: int, payload: bytes, timeout_s: float) -> Packet | None:
+        """The answer, or None when none comes in time. Raises BoardError when the port goes."""
+        self._number = 0 if kind == RESET else self._number % 255 + 1
         packet = encode(kind, self._number, payload)
         deadline, wait_s, before = time.monotonic() + timeout_s, FIRST_WAIT_S, b""
         while (left := deadline - time.monotonic()) > 0:
-            self._port.write(before + packet, left)
+            self._port.write(before + packet)
             if answer := self._answer(min(wait_s + self._sending_s(before + packet), left)):
                 return answer
             before, wait_s = FLUSH, min(2 * wait_s, LONGEST_WAIT_S)
-        raise BoardError(f"did not answer within {timeout_s:.3g} s", where=self._board.name,
-                         advice="raise timeout_s of the board if the model is slow")
+        return None
 
     def _sending_s(self, data: bytes) -> float:
         """How long it and the longest answer are on their way: ten bits per byte."""
@@ -122,8 +129,8 @@ class SerialLine:
 
     def _answer(self, wait_s: float) -> Packet | None:
         deadline = time.monotonic() + wait_s
-        while (left := deadline - time.monotonic()) > 0:
-            for packet in self._decoder.feed(self._port.read(left)):
+        while time.monotonic() < deadline:
+            for packet in self._decoder.feed(self._port.read()):
                 if packet.number == self._number and (packet.kind == READY) == (not self._number):
                     return packet
         return None

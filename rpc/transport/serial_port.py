@@ -10,6 +10,7 @@ from edgecc.errors import BoardError
 from edgecc.rpc.board import Board
 
 READ_BYTES = 4096
+READ_S, WRITE_S = 0.02, 1.0
 
 
 class SerialPort:
@@ -19,12 +20,12 @@ class SerialPort:
         self._board = board
         self._serial = _module(board)
         try:
-            self._port = self._serial.Serial(board.line, board.baud, timeout=0, exclusive=True)
+            self._port = self._serial.Serial(board.line, board.baud, timeout=READ_S,
+                                             write_timeout=WRITE_S, exclusive=True)
         except (OSError, ValueError) as error:  # SerialException is an OSError
             raise self._refused(error) from error
 
-    def write(self, data: bytes, timeout_s: float) -> None:
-        self._port.write_timeout = timeout_s
+    def write(self, data: bytes) -> None:
         try:
             self._port.write(data)
         except self._serial.SerialTimeoutException:
@@ -32,9 +33,8 @@ class SerialPort:
         except OSError as error:
             raise self._gone(error) from error
 
-    def read(self, timeout_s: float) -> bytes:
+    def read(self) -> bytes:
         try:
-            self._port.timeout = timeout_s
             first = self._port.read(1)
             return first + self._port.read(min(self._port.in_waiting, READ_BYTES))
         except (OSError, TypeError) as error:  # pyserial on a port that was closed meanwhile
@@ -53,7 +53,7 @@ class SerialPort:
     def _refused(self, error: Exception) -> BoardError:
         line, code = self._board.line, getattr(error, "errno", None)
         if code == errno.ENOENT:
-            return BoardError(f"there is no port {line}", where=self._board.name,
+            return BoardError("the port does not exist", where=self._board.name, needed=str(line),
                               available=_ports(), advice="plug the board in, or correct its port")
         if code in (errno.EACCES, errno.EPERM):
             return BoardError(f"no permission to use {line}", where=self._board.name,

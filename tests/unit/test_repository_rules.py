@@ -17,6 +17,7 @@ FOLDERS = ("edgecc", "targets", "rpc", "samples", "tests", "scripts")
 HOMES = {  # heavy or dangerous packages, and the only places that may import them
     "tvm": ("edgecc/kernels/", "edgecc/lower/", "tests/", "benchmarks/"),
     "paramiko": ("rpc/transport/ssh", "tests/"),
+    "serial": ("rpc/transport/serial_port.py", "tests/"),
     "PIL": ("edgecc/data/pictures.py", "tests/"),
     "torch": ("edgecc/model/torch", "edgecc/quantize/torch", "samples/03_torch_", "tests/"),
 }

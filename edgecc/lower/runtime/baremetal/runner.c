@@ -140,11 +140,8 @@ static void run(uint32_t count) {
 static void on_step(void *user, int32_t step, int32_t phase) {
   const uint32_t now = edgecc_cycles();
   (void)user;
-  if (phase == 0) {
-    step_began = edgecc_cycles();
-  } else {
-    step_cycles[step] += (uint32_t)(now - step_began);
-  }
+  if (phase == 0) step_began = now;
+  else step_cycles[step] += (uint32_t)(now - step_began);
 }
 
 static void profile(uint32_t count) {
