@@ -66,7 +66,7 @@ class Target:
 
     `triple`, `cpu`, `attributes`, `abi`, `float_abi`, `vector_bits` and `llvm_level` (of
     optimization) go to LLVM; `cpu` is chosen for the schedule it gives. `unroll` is the size up to
-    which LLVM may unroll a loop at level 3 (kernels have unrolled theirs), `parallel_chunk` the
+    which LLVM may unroll a loop (kernels have unrolled theirs), `parallel_chunk` the
     least estimated instructions of a step that are worth another thread.
     `features` are the ISA features kernels ask for (neon, dotprod, avx2, avx512vnni ...).
     `emulator` is the QEMU command that runs its programs, e.g. ("qemu-aarch64", "-cpu",

@@ -122,7 +122,7 @@ def knobs(config: CompileConfig, target: Target) -> dict[str, Any]:
             "fusion": config.fusion and not level.plain,
             "fusion_max_operators": config.fusion_max_operators,
             "parallel_chunk": used.parallel_chunk if config.threads > 1 else None,
-            "unroll": used.unroll if level.llvm is None else None, "llvm_level": used.llvm_level}
+            "unroll": used.unroll if used.llvm_level else None, "llvm_level": used.llvm_level}
 
 
 def config_record(config: CompileConfig) -> dict[str, Any]:

@@ -69,3 +69,19 @@ def test_this_machine_searches_by_time():
     context = edgecc.Context(progress=lambda verb, line: said.append(line))
     compiled("host", optimization="O3", board=get_board("host"), context=context)
     assert any("on host" in line and line.endswith(" µs") for line in said)
+
+
+def test_the_manifest_says_what_the_knobs_stood_at():
+    knobs = [compiled("raspberry-pi-5", **given).manifest["knobs"] for given in (
+        {}, {"optimization": "O0"}, {"threads": 2, "unroll": 300, "parallel_chunk": 7,
+                                     "fusion_max_operators": 2})]
+    named = [(k["optimization"], k["fusion"], k["fusion_max_operators"], k["parallel_chunk"],
+              k["unroll"], k["llvm_level"]) for k in knobs]
+    assert named == [("O2", True, None, None, 0, 3), ("O0", False, None, None, None, 0),
+                     ("O2", True, 2, 7, 300, 3)]
+
+
+def test_unrolling_changes_code_and_no_results():
+    usual, unrolled = compiled("host"), compiled("host", unroll=300)
+    assert usual.files["lib/libnet.a"] != unrolled.files["lib/libnet.a"]
+    assert answers(usual) == answers(unrolled)
