@@ -11,10 +11,12 @@ import pytest
 from edgecc.cli.main import parser
 from edgecc.cli.project import read
 from edgecc.rpc.boards import load_boards
+from edgecc.targets import all_targets
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 TOOLCHAINS = (ROOT / "docs" / "toolchains.md").read_text("utf-8")
+SERIAL = (ROOT / "docs" / "serial.md").read_text("utf-8")
 
 
 def blocks(language: str, text: str = README) -> list[str]:
@@ -37,6 +39,16 @@ def test_board_of_the_readme_loads(tmp_path):
     assert (board.transport, board.target, board.cpus) == ("ssh", "raspberry-pi-5", (3,))
     assert board.key == str(Path("~/.ssh/id_ed25519").expanduser())
     assert board.jump == "me@gateway" and not board.ssh_config
+
+
+def test_board_at_a_serial_port_loads(tmp_path):
+    (tmp_path / "boards.toml").write_text(*blocks("toml", SERIAL))
+    board = load_boards([tmp_path / "boards.toml"])["nucleo"]
+    assert (board.transport, board.target, board.line) == ("serial", "stm32h743", "/dev/ttyACM0")
+    assert "{elf}" in board.flash[-1]
+    unnamed = [t.name for t in all_targets().values() if t.serial and not t.name.startswith(
+        ("cortex-m", "mps", "corstone", "rv32")) and t.name not in SERIAL]
+    assert unnamed == []
 
 
 def test_project_of_the_documentation_loads(tmp_path):
