@@ -23,6 +23,7 @@ from edgecc.rpc.transport.serial_process import SerialProcess
 NAMED = re.compile(re.escape(IDENTITY.encode()) + rb"[0-9a-f]{16}")
 FLASH_TIMEOUT_S = 300.0
 SAID_BYTES = 600
+LOOK_S = 4.0  # for a program that a command could replace at once; a large one checks its weights
 
 
 class SerialTransport(LocalTransport):
@@ -41,7 +42,7 @@ class SerialTransport(LocalTransport):
         wanted = identity_of(elf, self.board)
         path = f"{self.workdir}/{name}-{wanted[-16:].decode()}.elf"
         self.put(elf, path)
-        found = self._found(self.board.connect_timeout_s if not self.board.flash else 2.0)
+        found = self._found(LOOK_S if self.board.flash else self.board.connect_timeout_s)
         if found == wanted:
             return path, False
         if not self.board.flash:
