@@ -75,18 +75,16 @@ def _of_tile(spec: Spec, target: Any, step: str,
     found = allowed(tiles.candidates(spec, target.features), target)
     for record in found:
         if tile in (record.name, tiles.tile_of(record.name)):
-            usual = registry.select(spec, target.features, step)
-            return usual if usual[0] is record else (
-                record, None if record.fast else f"tile {tile} was asked for")
+            usual, why = registry.select(spec, target.features, step)
+            return record, None if record.fast else why or f"not the tile of {usual.name}"
     names = ", ".join(dict.fromkeys(tiles.tile_of(k.name) for k in found[:MOST_NAMED]))
     raise ConfigError(f"no kernel with tile {tile!r} computes {spec.text()}", where=step,
-                      available=f"features {' '.join(sorted(target.features)) or 'of no kind'}",
                       advice=f"the cheapest tiles that do: {names}" if names else
                       "leave this tile out")
 
 
 def _check_dtype(spec: Spec, target: Any, where: str) -> None:
-    if spec.dtype in target.dtypes or spec.op in MOVES:
+    if spec.dtype in (*target.dtypes, "bool") or spec.op in MOVES:
         return
     to_int8 = spec.dtype == "float32" and "int8" in target.dtypes
     raise UnsupportedModel(

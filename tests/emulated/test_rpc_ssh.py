@@ -404,8 +404,10 @@ def test_ctrl_c_leaves_nothing_behind(server, context, tmp_path):
         f"board = {server.board!r}\n"
         f"context = Context(cache_dir=Path({str(context.cache_dir)!r}))\n"
         f"bench(fake.files(RUN='hang'), {MANIFEST!r}, board, context=context)\n")
-    child = subprocess.Popen([sys.executable, str(script), str(Path(fake.__file__).parent)],
-                             stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, str(script), str(Path(fake.__file__).parent)], stderr=subprocess.PIPE,
+        # A shell starts what runs in its background deaf to SIGINT, and children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     assert stays(str(server.folder / "board")), "the runner should be hanging"
     child.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in child.communicate(timeout=20)[1]

@@ -16,7 +16,8 @@ from edgecc.kernels.registry import all_kernels
 from edgecc.targets import all_targets, get_target
 
 pytestmark = pytest.mark.host
-TARGETS = ("host", "raspberry-pi-5", "spacemit-k1", "x86-64-v4-vnni")
+TARGETS = ("host", "generic-aarch64-i8mm", "spacemit-k1", "riscv64-generic-v", "x86-64-v4-vnni",
+           "x86-64-v3-vnni")
 PROBLEMS_EACH = 2
 MODULES = (kernel_problems, movement_problems, arithmetic_problems)
 

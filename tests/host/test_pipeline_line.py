@@ -214,13 +214,19 @@ def test_the_matrix_compares_and_counts(tmp_path, capsys):
     assert "net    none       host    library  pass" in capsys.readouterr().out
 
 
+def heeds_interrupts():
+    """A shell starts what runs in its background deaf to SIGINT, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     model, _ = pipeline_models.files(tmp_path)
     out = tmp_path / "out"
     out.mkdir()
     command = [sys.executable, "-m", "edgecc.cli.main", "compile", str(model), "--target", "host",
                "--name", f"interrupted{tmp_path.name}", "-o", str(out / "net.ecb")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               preexec_fn=heeds_interrupts)
     assert process.stdout.readline().startswith("load")
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
