@@ -17,6 +17,7 @@ from edgecc.context import Context
 from edgecc.errors import BoardError, DoesNotFit
 from edgecc.kernels import registry, tiles
 from edgecc.levels import shaped
+from edgecc.line import counted
 from edgecc.schedule import schedule
 from edgecc.schedule.program import Kernel, Program
 from edgecc.schedule.selection import allowed
@@ -151,5 +152,5 @@ class _Search:
                     for sums in [self._sums(layer, figures)])
         tried, other = sum(len(layer.kernels) for layer in layers), sum(map(bool, best.values()))
         unit = "µs" if self.unit == "us" else self.unit
-        return (f"{tried} kernels for {len(layers)} layers on {self.board.name} · {other} other "
-                f"tiles · {before:,.0f} to {before - saved:,.0f} {unit}")
+        return (f"{tried} kernels for {counted(len(layers), 'layer')} on {self.board.name} · "
+                f"{counted(other, 'other tile')} · {before:,.0f} to {before - saved:,.0f} {unit}")
