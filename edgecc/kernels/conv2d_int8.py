@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.conv2d_plan import Plan
+from edgecc.kernels.conv2d_plan import UNROLLED_ROWS, Plan
+from edgecc.kernels.edges import chosen, inside
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
 from edgecc.kernels.int8_tile import Parameters, Run, Tile
 from edgecc.kernels.isa import (
@@ -30,9 +31,7 @@ from edgecc.kernels.isa import (
 )
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
-from edgecc.kernels.ring import Ring, padded
-
-UNROLLED_ROWS = 3  # kernel rows written out where what runs innermost is one statement
+from edgecc.kernels.ring import Ring, chained, padded
 
 
 def build(plan: Plan, symbol: str) -> Any:
@@ -61,7 +60,7 @@ class _Code:
         self.buffer = k.inputs[0] if plan.direct else k.scratch
         pad = tir.T.cast(self.params.pad_value, plan.isa.activation_dtype)
         self.ring = Ring(k, plan.ring, pad, plan.isa.to_activation,
-                         vectors=plan.isa.lanes > 1)
+                         vectors=plan.isa.lanes > 1, copy_lanes=plan.isa.copy_lanes)
 
     def emit(self) -> None:
         from edgecc.kernels import tir
@@ -80,7 +79,8 @@ class _Code:
             self._groups(row, image, y)
 
     def _fill(self, y: Any) -> None:
-        lines = self._lines(self.ring.slot(y * self.spec.strides[0]), self.spec.kh)
+        first = self.ring.slot(y * self.spec.strides[0])
+        lines = chained(first, self.spec.kh, self._below)
         self.plan.patches.fill(self.buffer, lines)
 
     def _groups(self, row: Any, image: Any, y: Any) -> None:
@@ -170,7 +170,8 @@ class _Code:
         out = row * (spec.ow * spec.k) + channel
 
         def at(x: Any, rows: int) -> None:
-            self._tile(rows, widths, block, self._segments(group, image, y, x), out + x * spec.k)
+            self._tile(rows, widths, block, self._segments(group, image, y, x), out + x * spec.k,
+                       self._bias(block, channel, y), y)
 
         if whole == 1:
             at(0, mr)
@@ -193,7 +194,16 @@ class _Code:
             return (image * spec.h + line) * (spec.w * spec.c), across
         return self.ring.slot(line), across
 
-    def _tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any) -> None:
+    def _bias(self, block: Any, channel: Any, y: Any) -> Any:
+        """Byte offset of a block's bias: edges have their own, behind all blocks."""
+        plan = self.plan
+        if not plan.edges:
+            return block
+        top = HEADER_BYTES + plan.group_bytes + 4 * channel
+        return chosen(self.spec, y, top, top + plan.edge_bias_bytes, block)
+
+    def _tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any,
+              bias: Any = None, y: Any = None) -> None:
         from edgecc.kernels import tir
 
         spec, plan = self.spec, self.plan
@@ -201,7 +211,7 @@ class _Code:
         tile = Tile(isa, rows, *widths)
         size = np.dtype(plan.isa.weight_dtype).itemsize
         first = tir.let((block + 8 * widths[0]) // size)
-        acc = tile.start(self.k, block)
+        acc = tile.start(self.k, block if bias is None else bias)
         run = self._run()
         per_segment = padded(plan.segment, plan.isa.group) * widths[0]
 
@@ -211,7 +221,7 @@ class _Code:
                 self.k, acc, run, tir.let(line + where[1] + kx * (spec.dilations[1] * spec.c)),
                 at + kx * per_segment))
 
-        self._down(where[0], row)
+        self._down(where[0], row, y)
         residual = self.k.inputs[1] if spec.residual else None
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
 
@@ -233,14 +243,16 @@ class _Code:
         with tir.loop(0, self.plan.segments_per_row) as kx:
             segment(kx)
 
-    def _down(self, first: Any, row: Any) -> None:
-        """row(ky, element offset of its line) for every row of the kernel."""
+    def _down(self, first: Any, row: Any, y: Any) -> None:
+        """row(ky, element offset of its line) for every row of the kernel that output row y
+        has inside the image."""
         from edgecc.kernels import tir
 
         rows = self.plan.kernel_rows
         if rows <= (UNROLLED_ROWS if self.plan.isa.assembled else 1):
-            for ky, line in enumerate(self._lines(first, rows)):
-                row(ky, line)
+            for ky, line in enumerate(chained(first, rows, self._below)):
+                with inside(self.spec, self.plan.edges, ky, y):
+                    row(ky, line)
             return
         line = tir.local(1, "int32")
         tir.store(line, 0, first)
@@ -248,30 +260,12 @@ class _Code:
             row(ky, line[0])
             tir.store(line, 0, self._below(line[0]))
 
-    def _lines(self, first: Any, count: int) -> list[Any]:
-        """Element offsets of `count` lines, each under the one before. They are kept in registers
-        of their own: TVM's simplifier would follow each back to the first."""
-        from edgecc.kernels import tir
-
-        if count == 1:
-            return [first]
-        kept = tir.local(count, "int32")
-        tir.store(kept, 0, first)
-        for i in range(1, count):
-            tir.store(kept, i, self._below(kept[i - 1]))
-        return [kept[i] for i in range(count)]
-
     def _below(self, line: Any) -> Any:
         """Element offset of the line under the next row of the kernel."""
-        from edgecc.kernels import tir
-
         spec, down = self.spec, self.spec.dilations[0]
         if self.plan.direct:
             return line + down * spec.w * spec.c
-        shape = self.plan.ring
-        after = tir.let(line + down * shape.row_elements)
-        total = shape.rows * shape.row_elements
-        return tir.T.Select(after >= total, after - total, after)
+        return self.ring.below(line, down)
 
 
 TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.int8_packing import Columns, block_bytes, header, pack_blocks
+from edgecc.kernels.edges import Edges, edges
+from edgecc.kernels.int8_packing import Columns, block_bytes, header, pack_blocks, wrapped
 from edgecc.kernels.isa import base
 from edgecc.kernels.patches import LOAD, Patches
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
+UNROLLED_ROWS = 3  # kernel rows written out where what runs innermost is one statement
 FEW_TILES = 8  # fewer tiles of rows than this are no work for several threads
 
 
@@ -100,6 +102,20 @@ class Plan:
         return sum(block_bytes(self.isa, width, self.depth) for _, width, _ in blocks)
 
     @property
+    def edges(self) -> Edges | None:
+        """What the first and the last output row leave out, if they alone have kernel rows
+        outside the image and a tile writes out the rows of the kernel."""
+        found = edges(self.spec)
+        fits = (self.isa.starts_with_bias and self.joined and not self.patched
+                and self.spec.groups == 1 and self.kernel_rows <= UNROLLED_ROWS)
+        return found if fits else None
+
+    @property
+    def edge_bias_bytes(self) -> int:
+        """The bias of an edge's output row: of all columns, as the blocks have them."""
+        return 4 * sum(width for _, width, _ in self.columns.blocks())
+
+    @property
     def ring(self) -> RingShape:
         """The slack is what a padded last segment may read past the last row."""
         return RingShape(self.spec, slack=LOAD if self.patched else self.isa.group)
@@ -163,7 +179,19 @@ class Plan:
         for first in range(0, spec.k, per_group):
             chosen = weights[first : first + per_group]
             parts.append(pack_blocks(self.isa, self.columns, chosen, constants, first))
+        if self.edges:
+            parts += [self._edge_bias(constants, rows) for rows in self.edges]
         return np.concatenate(parts)
+
+    def _edge_bias(self, constants: Mapping[str, Any], rows: frozenset[int]) -> np.ndarray:
+        """The bias where `rows` of the kernel are left out. Bytes."""
+        kept = [ky for ky in range(self.spec.kh) if ky not in rows]
+        weights = np.asarray(constants["weights"], np.int64).reshape(self.spec.k, self.spec.kh, -1)
+        zero = int(constants["input_zero_point"])
+        bias = np.asarray(constants["bias"], np.int64) - zero * weights[:, kept].sum(axis=(1, 2))
+        out = np.zeros(self.edge_bias_bytes // 4, np.int32)
+        out[: self.spec.k] = wrapped(bias)
+        return out.view(np.uint8)
 
     def _ordered(self, weights: np.ndarray) -> np.ndarray:
         """Weights (k, kh, kw, c) in the order of the multiply steps along every kernel row."""

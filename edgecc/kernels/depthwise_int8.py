@@ -9,6 +9,7 @@ Elsewhere: vectors over channels, one widening multiply per tap.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from edgecc.kernels.depthwise_plan import Plan, block_of
@@ -17,7 +18,7 @@ from edgecc.kernels.int8_tile import Parameters, Tile
 from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni, woven
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
-from edgecc.kernels.ring import Ring
+from edgecc.kernels.ring import Ring, chained
 
 
 def build(plan: Plan, symbol: str) -> Any:
@@ -45,7 +46,7 @@ class _Code:
         self.buffer = k.scratch if plan.ringed else k.inputs[0]
         pad = tir.T.cast(self.params.pad_value, "int8")
         self.ring = Ring(k, plan.ring, pad, lambda values, lanes: values,
-                         vectors=plan.isa.lanes > 1)
+                         vectors=plan.isa.lanes > 1, copy_lanes=plan.isa.copy_lanes)
 
     def emit(self) -> None:
         from edgecc.kernels import tir
@@ -56,15 +57,18 @@ class _Code:
             image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
             if self.plan.ringed:
                 self.ring.advance(row, image, y)
-            lines = [tir.let(self._line(image, y, ky)) for ky in range(self.spec.kh)]
-            self._blocks(row, lines)
+            self._blocks(row, self._lines(image, y * self.spec.strides[0]))
 
-    def _line(self, image: Any, y: Any, ky: int) -> Any:
-        """Element offset of the input row under kernel row ky."""
-        line = y * self.spec.strides[0] + ky * self.spec.dilations[0]
+    def _lines(self, image: Any, first: Any) -> list[Any]:
+        """Element offsets of the input rows under the rows of the kernel."""
+        from edgecc.kernels import tir
+
+        spec, down = self.spec, self.spec.dilations[0]
         if self.plan.ringed:
-            return self.ring.slot(line)
-        return (image * self.spec.h + line) * (self.spec.w * self.spec.c)
+            return chained(self.ring.slot(first), spec.kh,
+                           lambda slot: self.ring.below(slot, down))
+        return [tir.let((image * spec.h + first + ky * down) * (spec.w * spec.c))
+                for ky in range(spec.kh)]
 
     def _blocks(self, row: Any, lines: list[Any]) -> None:
         from edgecc.kernels import tir
@@ -105,12 +109,13 @@ class _Code:
         spec = self.spec
         isa = self.plan.isa.fitted(width)
         tile = Tile(isa, rows, width, used)
-        acc = tile.start(self.k, block)
-        if isinstance(self.plan.isa, dotprod.DotProd):
-            self._quads(acc, lines, block, across, width, rows)
-        else:
-            self._taps(isa.lanes, acc, lines, block, across, width, rows)
         residual = self.k.inputs[1] if spec.residual else None
+        if isinstance(self.plan.isa, dotprod.DotProd):
+            scaled = self._quads(lines, block, across, width, rows)
+            tile.store(self.k, scaled, self.params, out, spec.k, spec.clamp, residual)
+            return
+        acc = tile.start(self.k, block)
+        self._taps(isa.lanes, acc, lines, block, across, width, rows)
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
 
     def _taps(self, lanes: int, acc: Any, lines: list[Any], block: Any, across: Any, width: int,
@@ -130,16 +135,19 @@ class _Code:
                         value = tir.load(acc, i * width + j, lanes) + tir.T.cast(x, wide) * w
                         tir.store(acc, i * width + j, value, lanes)
 
-    def _quads(self, acc: Any, lines: list[Any], block: Any, across: Any, width: int, rows: int):
-        """All products as one statement."""
+    def _quads(self, lines: list[Any], block: Any, across: Any, width: int,
+               rows: int) -> Callable[[int], list[Any]]:
+        """All products as one statement: what gives the scaled sums of a row."""
         from edgecc.kernels import tir
 
         spec = self.spec
         work = self.plan.work(width, rows)
         given = [tir.T.address_of(self.buffer[line + across]) for line in lines]
-        given.append(tir.T.address_of(self.k.weights("int8")[block + 8 * width]))
+        given.append(tir.T.address_of(self.k.weights("int8")[block]))
+        acc = tir.local(4 * work.accumulators, "float32")
         name = f"edgecc_woven_{rows}_{width}_{spec.c}"
         woven.add_products(self.k, acc, work, name, given)
+        return lambda i: [tir.load(acc, i * width + j, 4) for j in range(0, width, 4)]
 
 
 ISAS: tuple[tuple[base.Isa, tuple[int, ...]], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,6 +158,14 @@ class Tile:
             return [isa.scaled(self._sum(k, acc, block, i, j * isa.lanes), scales[j])
                     for j in range(self.width // isa.lanes)]
 
+        self.store(k, row, params, base, stride, clamp, residual)
+
+    def store(
+        self, k: Any, row: Callable[[int], list[Any]], params: Parameters, base: Any,
+        stride: int, clamp: bool, residual: Any = None,
+    ) -> None:
+        """The rest of `finish`, where row(i) gives the scaled sums of a row."""
+        isa = self.isa
         if isa.joins_rows and residual is None and self.used == isa.lanes and self.mr == 4:
             vector, _ = isa.narrow_scaled([row(i)[0] for i in range(4)], params, clamp)[0]
             self._write_joined(k.outputs[0], vector, base, stride)

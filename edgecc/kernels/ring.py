@@ -44,12 +44,14 @@ class Ring:
 
     `convert(values, lanes)` turns input vectors into scratch vectors; `pad` is the scratch value
     of padding, stored in vectors or, where there are none, by a loop that LLVM makes a memset of.
+    Of a row, `copy_lanes` elements move at once.
     """
 
     def __init__(self, k: Any, shape: RingShape, pad: Any, convert: Callable[[Any, int], Any],
-                 vectors: bool = True):
+                 vectors: bool = True, copy_lanes: int = COPY_LANES):
         self.k, self.shape, self.spec = k, shape, shape.spec
         self.pad, self.convert, self.vectors = pad, convert, vectors
+        self.copy_lanes = copy_lanes
 
     def clear(self) -> None:
         """Padding everywhere; call once, before the loop over rows."""
@@ -58,6 +60,14 @@ class Ring:
     def slot(self, line: Any) -> Any:
         """Element offset of the slot of a padded image line."""
         return line % self.shape.rows * self.shape.row_elements
+
+    def below(self, slot: Any, lines: int) -> Any:
+        """Element offset of the slot `lines` (at most `rows`) under a slot: no division."""
+        from edgecc.kernels import tir
+
+        total = self.shape.rows * self.shape.row_elements
+        after = tir.let(slot + lines * self.shape.row_elements)
+        return tir.T.Select(after >= total, after - total, after)
 
     def advance(self, row: Any, image: Any, y: Any) -> None:
         """Bring in the input rows that output row y (of `image`) is the first to need.
@@ -70,14 +80,16 @@ class Ring:
         fresh = tir.T.Or(row == self.k.begin, y == 0)
         kept = max(rows - spec.strides[0], 0)
         start = tir.let(tir.T.Select(fresh, tir.T.int32(0), tir.T.int32(kept)))
+        slot = tir.local(1, "int32")
+        tir.store(slot, 0, self.slot(y * spec.strides[0] + start))
         with tir.loop(start, rows) as r:
-            self._bring(image, tir.let(y * spec.strides[0] + r))
+            self._bring(image, y * spec.strides[0] + r, tir.let(slot[0] + spec.pads[1] * spec.c))
+            tir.store(slot, 0, self.below(slot[0], 1))
 
-    def _bring(self, image: Any, line: Any) -> None:
+    def _bring(self, image: Any, line: Any, slot: Any) -> None:
         from edgecc.kernels import tir
 
         spec = self.spec
-        slot = tir.let(self.slot(line) + spec.pads[1] * spec.c)
         source = tir.let(line - spec.pads[0])
         with tir.when(tir.T.And(source >= 0, source < spec.h)):
             self._copy(slot, (image * spec.h + source) * (spec.w * spec.c))
@@ -92,7 +104,7 @@ class Ring:
             values = tir.load(self.k.inputs[0], source + at, lanes)
             tir.store(self.k.scratch, slot + at, self.convert(values, lanes), lanes)
 
-        in_vectors(self.spec.w * self.spec.c, move)
+        in_vectors(self.spec.w * self.spec.c, move, self.copy_lanes)
 
     def _fill(self, first: Any, count: int) -> None:
         """Padding into `count` elements of scratch."""
@@ -102,21 +114,35 @@ class Ring:
             tir.store(self.k.scratch, first + at, tir.splat(self.pad, lanes), lanes)
 
         if self.vectors:
-            in_vectors(count, store)
+            in_vectors(count, store, COPY_LANES)
             return
         with tir.loop(0, count) as at:
             store(at, 1)
 
 
-def in_vectors(count: int, move: Callable[[Any, int], None]) -> None:
-    """move(offset, lanes) over `count` elements: a loop of whole vectors, then halves."""
+def chained(first: Any, count: int, below: Callable[[Any], Any]) -> list[Any]:
+    """`first` and what `below` makes of the one before. They are kept in registers of their own:
+    TVM's simplifier would follow each back to the first."""
     from edgecc.kernels import tir
 
-    whole, rest = divmod(count, COPY_LANES)
+    if count == 1:
+        return [first]
+    kept = tir.local(count, "int32")
+    tir.store(kept, 0, first)
+    for i in range(1, count):
+        tir.store(kept, i, below(kept[i - 1]))
+    return [kept[i] for i in range(count)]
+
+
+def in_vectors(count: int, move: Callable[[Any, int], None], widest: int) -> None:
+    """move(offset, lanes) over `count` elements: a loop of the widest moves, then halves."""
+    from edgecc.kernels import tir
+
+    whole, rest = divmod(count, widest)
     if whole:
         with tir.loop(0, whole) as i:
-            move(i * COPY_LANES, COPY_LANES)
-    at, lanes = whole * COPY_LANES, COPY_LANES // 2
+            move(i * widest, widest)
+    at, lanes = whole * widest, widest // 2
     while rest:
         if rest >= lanes:
             move(at, lanes)

@@ -19,10 +19,9 @@ def fits(constants: Mapping[str, Any]) -> bool:
     """For the constants of an int8 convolution or fully connected layer (see `spec.Conv2d`)."""
     zero = int(constants["output_zero_point"])
     sums = _sums(constants)
-    scaled = sums * np.abs(np.asarray(constants["scale"], np.float64))
-    if "ratio" in constants:
-        scaled = _with_residual(constants)
-    return bool(zero % 2 == 0 and sums.max() < INT32 and np.max(scaled) + abs(zero) < LARGEST)
+    scale = np.abs(np.asarray(constants["scale"], np.float64))
+    largest = _with_residual(constants) if "ratio" in constants else float((sums * scale).max())
+    return bool(zero % 2 == 0 and sums.max() < INT32 and largest + abs(zero) < LARGEST)
 
 
 def _farthest(bounds: tuple[int, int], zero: int) -> int:

@@ -80,6 +80,8 @@ CONVS = [
     Conv2d("int8", 1, 6, 7, 8, 12, 3, 3, pads=(1, 1, 1, 1), groups=4),
     Conv2d("int8", 1, 4, 4, 100, 3, 2, 2, clamp=True, residual=True),
     Conv2d("int8", 1, 3, 11, 20, 70, 1, 5, pads=(0, 2, 0, 2)),
+    Conv2d("int8", 1, 8, 9, 16, 21, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
+    Conv2d("int8", 2, 2, 5, 16, 16, 3, 3, pads=(1, 1, 1, 1)),
 ]
 FULLY = [
     FullyConnected("int8", m, k, n, clamp=c, residual=r)

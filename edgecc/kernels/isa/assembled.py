@@ -2,8 +2,9 @@
 
 LLVM neither loads four registers with one LD1 nor keeps a full register file without spilling.
 So what runs innermost, a run of activations times its weights, is one assembler statement: the
-accumulators are operands that LLVM places, everything else has fixed registers. It is made for
-constant shapes and inlined; loops around it, addresses and the end of the tile stay TIR.
+accumulators are operands in the first registers, everything else has registers from the last
+one down. It is made for constant shapes and inlined; loops around it, addresses and the end of
+the tile stay TIR.
 Source: Arm Architecture Reference Manual, A64 instructions LD1 (multiple structures), LDP, LDR.
 """
 
@@ -211,7 +212,7 @@ def _pair_lines(count: int, width: int) -> list[str]:
 
 def _rows_function(name: str, count: int, lines: list[str]) -> str:
     kind = "{ " + ", ".join(["<4 x i32>"] * count + ["ptr"]) + " }"
-    constraints = ",".join(["=&w"] * count + ["=&r", "r", "~{memory}"])
+    constraints = ",".join([*named(count), "=&r", "r", "~{memory}"])
     body = [statement("%r", kind, lines, constraints, ["ptr %values"])]
     for i in range(count):
         body += [f"%p{i} = getelementptr i8, ptr %acc, i64 {16 * i}",
@@ -227,6 +228,12 @@ def statement(result: str, kind: str, lines: list[str], constraints: str,
     return f'{result} = call {kind} asm sideeffect "{text}", "{constraints}"({", ".join(given)})'
 
 
+def named(count: int) -> list[str]:
+    """Constraints of accumulators, in the first registers: left to choose, LLVM moves them about
+    between statements."""
+    return [f"=&{{v{i}}}" for i in range(count)]
+
+
 def function(name: str, parameters: str, body: list[str]) -> str:
     """LLVM's text of a function that is inlined where it is called."""
     lines = "\n".join(f"  {line}" for line in [*body, "ret i32 0"])
@@ -236,7 +243,7 @@ def function(name: str, parameters: str, body: list[str]) -> str:
 def llvm_function(code: Code, name: str) -> str:
     """LLVM's text of `int name(accumulators, activations, weights)`, to be inlined."""
     n, moving = code.shape.accumulators, code.pointers + 1
-    outputs = ["=&w"] * n + ["=&r"] * (moving + 1)
+    outputs = [*named(n), *["=&r"] * (moving + 1)]
     tied = [str(i) for i in range(n + moving)]
     clobbers = [f"~{{v{i}}}" for i in range(code.lowest, REGISTERS)] + ["~{cc}", "~{memory}"]
     kind = "{ " + ", ".join(["<4 x i32>"] * n + ["ptr"] * moving + ["i64"]) + " }"

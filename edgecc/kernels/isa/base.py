@@ -130,6 +130,7 @@ class Isa:
         high = tir.splat(params.inner_hi, self.lanes)
         return self.rounded(tir.T.min(tir.T.max(value, low), high))
 
+    copy_lanes: ClassVar[int] = 16  # elements that move at once when rows are copied
     joins_rows: ClassVar[bool] = False  # narrows four rows of four columns at once
     residual_lanes: ClassVar[int] = 0  # most int8 that `centred` takes at once; 0: `lanes`
 

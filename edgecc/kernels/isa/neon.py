@@ -27,6 +27,7 @@ class NeonEnd(Isa):
     registers: ClassVar[int] = 32
     fast: ClassVar[bool] = True
     joins_rows: ClassVar[bool] = True
+    copy_lanes: ClassVar[int] = 64  # LDP and STP, twice
     residual_lanes: ClassVar[int] = 16
 
     def rounded(self, value: Any) -> Any:

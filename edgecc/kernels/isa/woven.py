@@ -2,6 +2,8 @@
 
 Registers are handed out as values appear and taken back after their last use. Where all channels
 of a block do not fit at once, the block is done in halves of eight channels.
+The statement is given pointers only, and leaves sums that are scaled: what LLVM would have to
+hold around it is as little as possible.
 Source: Arm Architecture Reference Manual, A64 SIMD instructions, SDOT, ZIP1 and ZIP2.
 """
 
@@ -14,7 +16,7 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from edgecc.kernels.isa.assembled import PAIR_LOAD, function, statement
+from edgecc.kernels.isa.assembled import PAIR_LOAD, function, named, statement
 
 REGISTERS = 32
 Tap = tuple[int, int]  # (kernel row, column of the tile)
@@ -38,6 +40,11 @@ class Work:
     @property
     def accumulators(self) -> int:
         return self.rows * self.width // 4
+
+    @property
+    def block(self) -> str:
+        """The operand that points to bias, scales and weights."""
+        return f"${self.accumulators + self.lines}"
 
 
 class Full(Exception):
@@ -73,8 +80,12 @@ class Writer:
 
 
 def lines(work: Work) -> list[str]:
-    """The statement's text. Operands: accumulators, the same again, a pointer for every line,
-    one for the weights. Raises Full."""
+    """The statement's text. Operands: accumulators, a pointer for every line, one to the block of
+    constants. Raises Full."""
+    return [*_start(work), *_products(work), *_end(work)]
+
+
+def _products(work: Work) -> list[str]:
     if work.width == 16 and work.pitch % 16 == 0:
         try:
             return _written(work, 16)
@@ -94,6 +105,26 @@ def _written(work: Work, channels: int) -> list[str]:
                 for product in together:
                     _multiply(writer, product, (first, j, channels))
         found += writer.lines
+    return found
+
+
+def _start(work: Work) -> list[str]:
+    """Every accumulator is its channels' bias."""
+    across = work.width // 4
+    return [f"ldp ${{{i}:q}}, ${{{i + 1}:q}}, [{work.block}, #{16 * (i % across)}]"
+            for i in range(0, work.accumulators, 2)]
+
+
+def _end(work: Work) -> list[str]:
+    """Sums become float32 and are scaled."""
+    across, found = work.width // 4, []
+    for j in range(0, across, 2):
+        scales = work.accumulators, work.accumulators + 1
+        found.append(f"ldp q{scales[0]}, q{scales[1]}, [{work.block}, #{4 * work.width + 16 * j}]")
+        for i in range(j, work.accumulators, across):
+            found += [f"scvtf ${i + half}.4s, ${i + half}.4s" for half in (0, 1)]
+            found += [f"fmul ${i + half}.4s, ${i + half}.4s, v{scales[half]}.4s"
+                      for half in (0, 1)]
     return found
 
 
@@ -126,7 +157,7 @@ def _multiply(writer: Writer, product: Product, place: Place) -> None:
     work, j = writer.work, place[1]
 
     def weights(register: int) -> None:
-        pointer, at = f"${2 * work.accumulators + work.lines}", offset + 4 * j
+        pointer, at = work.block, 8 * work.width + offset + 4 * j
         if j % 8 == 0 and at in PAIR_LOAD and writer.free:
             second = writer.held["weights", offset, j + 4] = writer.free.pop()
             writer.emit(f"ldp q{register}, q{second}, [{pointer}, #{at}]")
@@ -156,7 +187,7 @@ def _pair(writer: Writer, pair: Quad, place: Place, to: int) -> None:
     size = "q" if channels == 16 else "d"
 
     def position(tap: Tap, register: int) -> None:
-        pointer = f"${2 * writer.work.accumulators + tap[0]}"
+        pointer = f"${writer.work.accumulators + tap[0]}"
         at = tap[1] * writer.work.pitch + first
         writer.emit(f"ldr {size}{register}, [{pointer}, #{at}]")
 
@@ -168,8 +199,8 @@ def _pair(writer: Writer, pair: Quad, place: Place, to: int) -> None:
 
 
 def add_products(k: Any, acc: Any, work: Work, name: str, given: list[Any]) -> None:
-    """Emit the call of the statement in kernel `k`: `given` are pointers to the lines and to the
-    weights."""
+    """Emit the call of the statement in kernel `k`, which leaves scaled sums in `acc` (float32):
+    `given` are pointers to the lines and to the block of constants."""
     from edgecc.kernels import tir
 
     k.llvm_function(name, lambda: _llvm(work, name))
@@ -179,16 +210,14 @@ def add_products(k: Any, acc: Any, work: Work, name: str, given: list[Any]) -> N
 def _llvm(work: Work, name: str) -> str:
     n, pointers = work.accumulators, work.lines + 1
     fixed = [f"~{{v{i}}}" for i in range(n, REGISTERS)]
-    constraints = [*["=&w"] * n, *[str(i) for i in range(n)], *["r"] * pointers, *fixed,
-                   "~{memory}"]
-    kind = "{ " + ", ".join(["<4 x i32>"] * n) + " }"
-    before, after = [], []
+    constraints = [*named(n), *["r"] * pointers, *fixed, "~{memory}"]
+    kind = "{ " + ", ".join(["<4 x float>"] * n) + " }"
+    after = []
     for i in range(n):
-        before += [f"%p{i} = getelementptr i8, ptr %acc, i64 {16 * i}",
-                   f"%v{i} = load <4 x i32>, ptr %p{i}, align 4"]
-        after += [f"%o{i} = extractvalue {kind} %r, {i}",
-                  f"store <4 x i32> %o{i}, ptr %p{i}, align 4"]
-    operands = [f"<4 x i32> %v{i}" for i in range(n)] + [f"ptr %g{i}" for i in range(pointers)]
+        after += [f"%p{i} = getelementptr i8, ptr %acc, i64 {16 * i}",
+                  f"%o{i} = extractvalue {kind} %r, {i}",
+                  f"store <4 x float> %o{i}, ptr %p{i}, align 4"]
+    operands = [f"ptr %g{i}" for i in range(pointers)]
     call = statement("%r", kind, lines(work), ",".join(constraints), operands)
     parameters = ", ".join(["ptr %acc", *(f"ptr %g{i}" for i in range(pointers))])
-    return function(name, parameters, [*before, call, *after])
+    return function(name, parameters, [call, *after])
