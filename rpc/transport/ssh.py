@@ -147,7 +147,8 @@ class SshTransport:
 
     def _upload_error(self, upload: Upload, error: BaseException) -> BoardError:
         free = self._free_bytes(upload.folder) if self._alive() else None
-        alive = self._alive()  # asked again: sftp may hear of a lost connection before paramiko
+        # Asked again: sftp hears of a lost connection before paramiko, as the end of its channel.
+        alive = self._alive() and not isinstance(error, EOFError)
         self._discard(upload.draft)
         if not alive:
             return self._dropped(f"after {upload.sent_bytes:,} of {len(upload.content):,} B of "
