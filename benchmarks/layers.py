@@ -3,9 +3,10 @@
     python benchmarks/layers.py [--isa dotprod,neon] [--json FILE]
 
 Every layer is an INT8 convolution with its requantization and ReLU, padded where the kernel is
-larger than 1x1. The instructions are those of one steady inference, counted under QEMU: exact and
-repeatable. `share` is the layer's MAC per instruction over the tile's own (`ISAS`): what the
-layer keeps of it after loading, padding, edges and requantization.
+larger than 1x1. The instructions are those of one steady inference, counted under QEMU, or for
+VNNI by executing them one at a time on this machine: exact and repeatable. `share` is the layer's
+MAC per instruction over the tile's own (`ISAS`): what the layer keeps of it after loading,
+padding, edges and requantization.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import stepped
 from onnx import TensorProto, helper, numpy_helper
 
 from edgecc import pipeline
 from edgecc.config import CompileConfig
 from edgecc.context import Context
+from edgecc.targets import get_target
 
 KEPT = 0.85  # of a tile's MAC per instruction, by whole layers
 
@@ -67,6 +70,7 @@ ISAS = {
                    "depthwise: twice ONNX Runtime's 1.1 on dotprod"),
     "rvv128": Tile("riscv64-generic-v", 5.6, 2.2, "tile of 16 columns in LLVM's code, TIR "
                    "micro-kernel; depthwise: as rvv256"),
+    "vnni": Tile("x86-64-v4-vnni", 40.2, None, "4x64 tile in LLVM's code, TIR micro-kernel"),
     "dsp": Tile("cortex-m4f", 0.82, None, "2x3 tile on int16 activations in LLVM's code, TIR "
                 "micro-kernel; the assembly's tile is 3x2"),
     "mve": Tile("cortex-m55", 7.10, None, "2x3 tile in LLVM's code, TIR micro-kernel"),
@@ -102,11 +106,25 @@ def measured(isa: str, layers: tuple[Layer, ...] = LAYERS) -> list[dict[str, Any
         for i, layer in enumerate(layers)} for _ in range(4)]
     config = CompileConfig(target=tile.target, quantization="int8")
     bundle = pipeline.compile(model(layers), config=config, calibration=samples, context=context)
-    report = bundle.bench(f"emulated-{tile.target}", count=1, warmup=0, context=context)
-    counts = {step["name"]: step["instructions"] for step in report.to_json()["steps"]}
+    counts = instructions(bundle, tile.target, context)
     convolutions = [step for step in bundle.manifest["steps"] if step["macs"]]
-    return [row(isa, layer, step, counts[step["name"]])
+    return [row(isa, layer, step, counts[step["symbol"]])
             for layer, step in zip(layers, convolutions, strict=True)]
+
+
+def instructions(bundle: Any, target: str, context: Context) -> dict[str, int]:
+    """Of one inference, by kernel: under QEMU, or step by step where QEMU cannot run the code."""
+    if not get_target(target).emulator:
+        return stepped.counts(bundle)
+    report = bundle.bench(f"emulated-{target}", count=1, warmup=0, context=context).to_json()
+    counts = {step["name"]: step["instructions"] for step in report["steps"]}
+    return {step["symbol"]: counts[step["name"]] for step in bundle.manifest["steps"]}
+
+
+def why_not(isa: str) -> str | None:
+    """Why an instruction set cannot be counted here, or None."""
+    target = ISAS[isa].target
+    return None if get_target(target).emulator else stepped.why_not(target)
 
 
 def row(isa: str, layer: Layer, step: dict[str, Any], instructions: int) -> dict[str, Any]:
@@ -137,8 +155,16 @@ def main() -> None:
     parser.add_argument("--isa", default=",".join(ISAS), help="default: %(default)s")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
-    rows = [found for isa in args.isa.split(",") for found in measured(isa)]
+    rows, reasons = [], {isa: why_not(isa) for isa in args.isa.split(",")}
+    for isa in [isa for isa, reason in reasons.items() if not reason]:
+        try:
+            rows += measured(isa)
+        except stepped.NotTraced as error:
+            reasons[isa] = str(error)
     print(table(rows))
+    for isa, reason in reasons.items():
+        if reason:
+            print(f"{isa:9} not counted: {reason}")
     if args.json:
         tiles = {isa: asdict(tile) for isa, tile in ISAS.items()}
         args.json.write_text(json.dumps({"tiles": tiles, "rows": rows}, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Whole layers keep what the benchmark of layers asks of their tiles, on Arm and RVV."""
+"""Whole layers keep what the benchmark of layers asks of their tiles, on Arm, RVV and x86."""
 
 import importlib.util
 import sys
@@ -14,7 +14,11 @@ def benchmark():
     spec = importlib.util.spec_from_file_location("benchmark_layers", PATH)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(PATH.parent))  # for what it imports beside itself
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(PATH.parent))
     return module
 
 
@@ -25,6 +29,26 @@ def test_layers_keep_their_share(isa):
     assert len(rows) == len(layers.LAYERS)
     below = [row for row in rows if not row["reached"]]
     assert not below, layers.table(below)
+
+
+def test_layers_keep_their_share_of_vnni():
+    layers = benchmark()
+    if reason := layers.why_not("vnni"):
+        pytest.skip(reason)
+    try:
+        [row] = layers.measured("vnni", layers.LAYERS[1:2])
+    except layers.stepped.NotTraced as error:
+        pytest.skip(str(error))
+    assert row["reached"], layers.table([row])
+
+
+@pytest.mark.parametrize("code, error", [(3, "NotTraced"), (4, "RuntimeError")])
+def test_a_program_that_is_not_counted_says_why(code, error, tmp_path):
+    (tmp_path / "stepped").write_text(f"#!/bin/sh\nexit {code}\n")
+    (tmp_path / "stepped").chmod(0o755)
+    with pytest.raises(RuntimeError) as raised:
+        benchmark().stepped._run(tmp_path, ["./stepped"])
+    assert type(raised.value).__name__ == error
 
 
 def test_a_layer_below_its_limit_is_marked():
