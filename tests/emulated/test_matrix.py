@@ -17,8 +17,9 @@ from edgecc.targets import all_targets, host_cpu
 pytestmark = pytest.mark.emulated
 COVER = {
     "mlperf_tiny_ad_autoencoder_fp32": ("raspberry-pi-5", "riscv64-generic", "visionfive-2",
-                                        "armv7-neon", "spacemit-k1"),
-    "mlperf_tiny_strww_fp32": ("riscv64-generic", "visionfive-2", "imx8mp", "raspberry-pi-3"),
+                                        "armv7-neon", "spacemit-k1", "x86-64-v3-vnni"),
+    "mlperf_tiny_strww_fp32": ("riscv64-generic", "visionfive-2", "imx8mp", "raspberry-pi-3",
+                               "x86-64-v3-vnni"),
     "mlperf_tiny_kws_dscnn_fp32": ("host", "raspberry-pi-5", "armv7-neon", "generic-aarch64",
                                    "generic-aarch64-i8mm", "riscv64-generic-v"),
     "mlperf_tiny_vww_mobilenetv1_fp32": ("raspberry-pi-5", "spacemit-k1", "generic-aarch64-i8mm",
