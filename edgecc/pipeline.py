@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -17,18 +17,21 @@ from edgecc.context import Context
 from edgecc.errors import ConfigError
 from edgecc.levels import LEVELS
 from edgecc.line import Origin, Teller
+from edgecc.schedule.remembered import Remembered
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A model before it meets a target: canonical, quantized if that was asked for, with what a
-    bundle keeps of its past. `original` is what was loaded, `samples` golden inputs."""
+    bundle keeps of its past. `original` is what was loaded, `samples` golden inputs, and
+    `answers` what the references gave for them, for the next target."""
 
     graph: Any
     original: Any
     report: Any
     samples: list[Mapping[str, Any]]
     origin: Origin
+    answers: Remembered = field(default_factory=Remembered)
 
 
 def compile(
@@ -142,7 +145,7 @@ def built(prepared: Prepared, config: CompileConfig, context: Context) -> Bundle
         files = linked(program, plan, objects, target, **named)
     bundle = assemble(program, plan, objects, files, target=target, config=config, origin=origin,
                       graph=prepared.graph, original=prepared.original, report=prepared.report,
-                      samples=prepared.samples, seed=context.seed)
+                      samples=prepared.samples, seed=context.seed, answer=prepared.answers)
     check_bundle(bundle)
     tell.dump("link", lambda: line.manifest_text(bundle))
     tell("link", line.linked(bundle.manifest))

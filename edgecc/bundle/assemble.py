@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from edgecc.bundle import manifest, sbom, vectors
@@ -22,12 +22,13 @@ def assemble(
     program: Program, plan: MemoryPlan, objects: Objects, files: Mapping[str, bytes], *,
     target: Target, config: CompileConfig, origin: Any, graph: Any, original: Any,
     report: Any, samples: Sequence[Mapping[str, Any]], seed: int,
+    answer: Callable[..., Any],
 ) -> Bundle:
     """The bundle of linked `files` with weights, model, golden vectors, report and licences.
 
     `origin` has name, prefix and sha256 of the source model; `original` is the graph before
     quantization; `report` is a QuantReport or None; `samples` are model-shaped inputs for
-    the golden vectors.
+    the golden vectors, and `answer` is the reference of a step.
     """
     model_path = "model/model.onnx" if report is None else "model/quantized.onnx"
     source = {"name": origin.name, "sha256": origin.sha256, "file": model_path}
@@ -36,7 +37,7 @@ def assemble(
         source["float_file"] = next(iter(kept))
     inputs, outputs = ([manifest.port(p, plan) for p in ports]
                        for ports in (program.entry().inputs, program.entry().outputs))
-    golden = vectors.make(program, inputs, samples, seed)
+    golden = vectors.make(program, inputs, samples, seed, answer)
     every = {
         **files,
         "weights.bin": objects.weights,

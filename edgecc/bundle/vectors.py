@@ -3,7 +3,7 @@ references. A board that gives other bytes is wrong, whatever it is fast at."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,15 +45,16 @@ class Vectors:
 
 
 def make(program: Program, inputs: Sequence[ports.Port], samples: Sequence[Mapping[str, Any]],
-         seed: int) -> Vectors:
-    """A few vectors for `program`: samples (model-shaped, spread over the set), then random."""
+         seed: int, answer: Callable[..., Any]) -> Vectors:
+    """A few vectors for `program`: samples (model-shaped, spread over the set), then random.
+    `answer` is the reference of a step, or one that remembers."""
     from edgecc.schedule.interpret import interpret
 
     chosen = [ports.native_inputs(inputs, sample) for sample in spread(samples)]
     count = RANDOM_BESIDE_CALIBRATION if chosen else RANDOM_ALONE
     generator = np.random.default_rng(seed)
     drawn = [{port["name"]: draw(port, generator) for port in inputs} for _ in range(count)]
-    outputs = [interpret(program, given) for given in chosen + drawn]
+    outputs = [interpret(program, given, answer=answer) for given in chosen + drawn]
     return Vectors(tuple(chosen + drawn), tuple(outputs), len(chosen), count)
 
 
