@@ -240,7 +240,7 @@ INT8_CONVS = (
     _int8_conv(1, 9, 9, 5, 5, 3, 3, strides=(2, 2), pads=SAME, groups=5, clamp=True),
 )
 INT8_PRODUCTS = (FullyConnected("int8", 1, 40, 150), FullyConnected("int8", 3, 24, 70, True, True),
-                 FullyConnected("int8", 29, 13, 9, True))
+                 FullyConnected("int8", 29, 13, 9, True), FullyConnected("int8", 43, 642, 19))
 
 
 def int8_product(seed=0):

@@ -1,8 +1,8 @@
 """int8 convolution, NHWC, any shape: rows of the input times packed weights in register tiles.
 
-Without padding the activations are read where they lie; otherwise each thread keeps the rows that
-the kernel covers in a ring in scratch, padded left and right, so the inner loop has no bounds to
-check.
+Without padding the activations are read where they lie if the instruction set can; otherwise each
+thread keeps the rows that the kernel covers in a ring in scratch, padded left and right, so the
+inner loop has no bounds to check. 1x1 convolutions are products of matrices (`conv2d_flat.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.conv2d_flat import Flat
 from edgecc.kernels.conv2d_plan import UNROLLED_ROWS, Plan
 from edgecc.kernels.edges import chosen, inside
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
@@ -66,7 +67,7 @@ class _Code:
         from edgecc.kernels import tir
 
         if self.plan.flat:
-            self._flat()
+            Flat(self.k, self.plan, self).emit()
             return
         if not self.plan.direct:
             self.ring.clear()
@@ -87,12 +88,12 @@ class _Code:
         from edgecc.kernels import tir
 
         if self.spec.groups == 1:
-            self._every_block(0, image, y, partial(self._row_tiles, row), first_column=0)
+            self.every_block(0, image, y, partial(self._row_tiles, row))
             return
         with tir.loop(0, self.spec.groups) as group:
-            self._every_block(group, image, y, partial(self._row_tiles, row))
+            self.every_block(group, image, y, partial(self._row_tiles, row))
 
-    def _every_block(self, group: Any, image: Any, y: Any, tiles: Any, first_column: Any = None):
+    def every_block(self, group: Any, image: Any, y: Any, tiles: Any) -> None:
         """Call tiles(...) for every block of columns: a loop over whole ones, then the rest."""
         from edgecc.kernels import tir
 
@@ -110,57 +111,6 @@ class _Code:
             tiles(group, image, y, start + columns.whole * whole, channel + columns.whole * plan.nr,
                   (columns.rest_width, columns.rest))
 
-    def _flat(self) -> None:
-        from edgecc.kernels import tir
-
-        begin, end = self.k.begin, self.k.end
-        whole = self.plan.row_length // self.plan.mr
-        if self.plan.by_columns:
-            self._some_blocks(begin, end)
-            return
-        last, rest = tir.T.min(end, whole), end > tir.T.max(begin, whole)
-        self._every_block(0, (begin, last), rest, self._flat_tiles)
-
-    def _some_blocks(self, begin: Any, end: Any) -> None:
-        """All rows by the blocks of columns [begin, end)."""
-        from edgecc.kernels import tir
-
-        plan, columns = self.plan, self.plan.columns
-        size = block_bytes(plan.isa, plan.nr, plan.depth)
-        rows = (0, plan.row_length // plan.mr)
-
-        def block(j: Any, widths: tuple[int, int]) -> None:
-            self._flat_tiles(0, rows, None, HEADER_BYTES + j * size, j * plan.nr, widths)
-
-        if columns.whole:
-            with tir.loop(begin, tir.T.min(end, columns.whole)) as j:
-                block(j, (plan.nr, plan.nr))
-        if columns.rest:
-            with tir.when(end > tir.T.max(begin, columns.whole)):
-                block(columns.whole, (columns.rest_width, columns.rest))
-
-    def _flat_tiles(self, group: Any, rows: Any, with_rest: Any, block: Any, channel: Any,
-                    widths: Any) -> None:
-        """Whole tiles from rows[0] to rows[1] of one block, then the rest if `with_rest` holds
-        (None: it does)."""
-        from edgecc.kernels import tir
-
-        spec, plan = self.spec, self.plan
-        whole, rest = divmod(plan.row_length, plan.mr)
-
-        def at(t: Any, count: int) -> None:
-            self._tile(count, widths, block, (tir.T.int32(0), t * (plan.mr * spec.c)),
-                       t * (plan.mr * spec.k) + channel)
-
-        if whole:
-            with tir.loop(*rows) as t:
-                at(t, plan.mr)
-        if rest and with_rest is None:
-            at(whole, rest)
-        elif rest:
-            with tir.when(with_rest):
-                at(whole, rest)
-
     def _row_tiles(self, row: Any, group: Any, image: Any, y: Any, block: Any, channel: Any,
                    widths: Any):
         from edgecc.kernels import tir
@@ -170,7 +120,7 @@ class _Code:
         out = row * (spec.ow * spec.k) + channel
 
         def at(x: Any, rows: int) -> None:
-            self._tile(rows, widths, block, self._segments(group, image, y, x), out + x * spec.k,
+            self.tile(rows, widths, block, self._segments(group, image, y, x), out + x * spec.k,
                        self._bias(block, channel, y), y)
 
         if whole == 1:
@@ -202,8 +152,10 @@ class _Code:
         top = HEADER_BYTES + plan.group_bytes + 4 * channel
         return chosen(self.spec, y, top, top + plan.edge_bias_bytes, block)
 
-    def _tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any,
-              bias: Any = None, y: Any = None) -> None:
+    def tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any,
+             bias: Any = None, y: Any = None) -> None:
+        """`rows` positions by a block of columns (padded width, in use); `where` is the first
+        line under the kernel and the offset in it."""
         from edgecc.kernels import tir
 
         spec, plan = self.spec, self.plan

@@ -20,6 +20,7 @@ from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
 UNROLLED_ROWS = 3  # kernel rows written out where what runs innermost is one statement
+PANEL_BYTES = 1 << 14  # half a small first cache
 FEW_TILES = 8  # fewer tiles of rows than this are no work for several threads
 
 
@@ -36,7 +37,27 @@ class Plan:
     def flat(self) -> bool:
         """A matrix product of all positions by the channels: 1x1, no stride, no padding."""
         s = self.spec
-        return (self.direct and (s.kh, s.kw, s.strides) == (1, 1, (1, 1)) and s.groups == 1)
+        return ((s.kh, s.kw, s.strides) == (1, 1, (1, 1)) and s.groups == 1 and not any(s.pads))
+
+    @property
+    def panelled(self) -> bool:
+        """Whether a matrix product's positions are copied to scratch, a panel at a time."""
+        return self.flat and not self.direct
+
+    @property
+    def panel_tiles(self) -> int:
+        """Tiles of a panel: all of them where the panel is for other blocks of columns than
+        another thread's, else as many as stay in the first cache beside a block of weights."""
+        size = self.mr * self.spec.c * np.dtype(self.isa.activation_dtype).itemsize
+        most = self.row_tiles if self.by_columns else max(1, PANEL_BYTES // size)
+        panels = -(-self.row_tiles // most)
+        return -(-self.row_tiles // panels)
+
+    @property
+    def panel_elements(self) -> int:
+        """Of the longest panel, and what a padded last position may read past it."""
+        positions = min(self.panel_tiles * self.mr, self.row_length)
+        return positions * self.spec.c + self.isa.group
 
     @property
     def patched(self) -> bool:
@@ -145,7 +166,8 @@ class Plan:
     def scratch_bytes(self) -> int:
         if self.direct:
             return 0
-        elements = self.ring.elements + (self.patches.elements if self.patched else 0)
+        elements = self.panel_elements if self.panelled else self.ring.elements
+        elements += self.patches.elements if self.patched else 0
         return elements * np.dtype(self.isa.activation_dtype).itemsize
 
     def cost(self) -> float:

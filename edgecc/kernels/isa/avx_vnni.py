@@ -17,3 +17,4 @@ class AvxVnni(Vnni):
     requires: ClassVar[frozenset[str]] = frozenset({"avx2", "avxvnni"})
     lanes: ClassVar[int] = 8
     registers: ClassVar[int] = 17  # one more than there are: weights come a vector at a time
+    copy_lanes: ClassVar[int] = 32
