@@ -10,6 +10,7 @@ from edgecc.kernels import (
     conv2d_int8,
     conv2d_mve,
     copy,
+    depthwise_dsp,
     depthwise_float,
     depthwise_int8,
     depthwise_mve,
@@ -34,5 +35,5 @@ MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
            normalize, matmul, recentre, conv2d_mve, depthwise_mve,
-           conv2d_dsp)
+           conv2d_dsp, depthwise_dsp)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -101,9 +101,17 @@ def shortened(call: Call, features: Iterable[str]) -> Call:
     """The call with `short_sums` said where it is true and the target has kernels for it."""
     spec = call.spec
     if (isinstance(spec, specs.Conv2d | specs.FullyConnected) and spec.dtype == "int8"
-            and "neon" in features and short_sums.fits(call.constants)):
+            and asks_for_short_sums(spec, frozenset(features))
+            and short_sums.fits(call.constants)):
         return replace(call, spec=replace(spec, short_sums=True))
     return call
+
+
+def asks_for_short_sums(spec: specs.Conv2d | specs.FullyConnected,
+                         features: frozenset[str]) -> bool:
+    """NEON everywhere, Cortex-M's DSP kernels of depthwise convolutions."""
+    depthwise = isinstance(spec, specs.Conv2d) and 1 < spec.groups == spec.c == spec.k
+    return "neon" in features or (depthwise and "dsp" in features and "mve" not in features)
 
 
 def conv(op: Conv, x: Tensor, y: Tensor, residual: Tensor | None) -> Call:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from edgecc.kernels.isa.dsp_text import add
+
 FARTHEST_PAIR = 1020  # bytes that LDRD reaches
 FARTHEST = 4095  # bytes that LDR reaches
 MANY_GROUPS = 24  # in a line, so that turns of four are worth 160 bytes more than turns of two
@@ -93,16 +95,16 @@ class Loop:
         x, w, free = (self._register(name) for name in ("x", "w", "odd0"))
         body: list[str] = []
         if self._looped:
-            body += [*_add(free, w, self._looped * self.nr * 4),
+            body += [*add(free, w, self._looped * self.nr * 4),
                      f"vmov {self._register('line')}, {free}", "1:"]
             for g in range(self._per_turn):
                 body += self._group(g)
-            body += [*_add(x, x, self._per_turn * self.group_bytes), *self._until("line", "1b")]
+            body += [*add(x, x, self._per_turn * self.group_bytes), *self._until("line", "1b")]
         for g in range(self.groups - self._looped):
             body += self._group(g)
         if self.lines > 1:
             past = self._looped * self.group_bytes
-            body = ["2:", *body, *_add(x, x, self.line_bytes - past, free),
+            body = ["2:", *body, *add(x, x, self.line_bytes - past, free),
                     *self._until("end", "2b")]
         return "\\0A\\09".join(body)
 
@@ -137,13 +139,3 @@ class Loop:
         if self.even and at <= FARTHEST_PAIR:
             return [f"ldrd {a0}, {a1}, [{x}, #{at}]"]
         return [f"ldr.w {a0}, [{x}, #{at}]", f"ldr.w {a1}, [{x}, #{at + 4}]"]
-
-
-def _add(target: str, source: str, count: int, free: str | None = None) -> list[str]:
-    """target = source + count; through `free` (by default the target) if it is large."""
-    if abs(count) < 4096:
-        return [f"{'addw' if count >= 0 else 'subw'} {target}, {source}, #{abs(count)}"]
-    free = free or target
-    bits = count & 0xFFFFFFFF
-    return [f"movw {free}, #{bits & 0xFFFF}", f"movt {free}, #{bits >> 16}",
-            f"add.w {target}, {source}, {free}"]
