@@ -28,6 +28,7 @@ from edgecc.kernels.isa import (
     neon,
     rvv,
     scalar,
+    scalar64,
     vnni,
 )
 from edgecc.kernels.planned import planned
@@ -237,6 +238,7 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
     (mve.Mve(), ((1, 4),)),
     (dsp.Dsp(), ((1, 4),)),
+    (scalar64.Scalar64(), ((4, 8), (2, 8), (4, 4))),
     (scalar.Scalar(), ((2, 4), (2, 2), (1, 8))),
     (scalar.SoftScalar(), ((2, 2), (1, 4))),
     (base.Isa(), ((2, 8), (4, 4))),

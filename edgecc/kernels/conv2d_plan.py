@@ -182,7 +182,8 @@ class Plan:
         for _, width, _ in self.columns.blocks():
             isa = self.isa if width == self.nr else self.isa.fitted(width)
             vectors = width / (isa.columns or isa.lanes)
-            spill = 1.0 if self.mr * vectors + self.mr + 2 <= isa.registers else 2.0
+            sums = -(-self.mr // isa.rows_joined)
+            spill = 1.0 if sums * vectors + sums + 2 <= isa.registers else 2.0
             per_tile = steps * vectors * isa.column_cost + self.mr * vectors + 12
             loads = steps * isa.chunk(isa.piece) / isa.piece
             per_row = steps * vectors * isa.multiply_cost + loads + width / isa.lanes * 5.5 + 4
@@ -229,4 +230,6 @@ class Plan:
             return "depthwise convolutions have their own kernels"
         if self.isa.narrow_weights and self.spec.wide_weights:
             return "a weight of -128 could overflow the int16 sum of two products"
+        if 0 < self.isa.longest_sum < self.depth:
+            return "the sum of so many products could overflow half of an accumulator"
         return None

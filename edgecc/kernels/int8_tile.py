@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from edgecc.kernels.isa.assembled import Shape, add_run, set_rows
@@ -63,19 +64,29 @@ class Tile:
         hold partial sums: the bias is then added to the total)."""
         from edgecc.kernels import tir
 
-        acc = tir.local(4 * self.vectors, "int32")
+        acc = tir.local(4 * self.vectors, self.isa.sum_dtype)
         if statement and self.isa.starts_with_bias:
             bias = tir.T.address_of(k.weights("uint8")[block])
             set_rows(k, acc, self.vectors, self.width, self.isa.row_pairs, bias)
             return acc
         lanes = self.lanes
         for j in range(0, self.width, self.columns):
-            value = tir.splat(tir.T.int32(0), lanes)
-            if self.isa.partials == 1:
+            value = tir.splat(tir.T.Cast(self.isa.sum_dtype, 0), lanes)
+            if not self.adds_bias:
                 value = tir.let(tir.load(k.weights("int32"), block // 4 + j, lanes))
-            for i in range(self.mr):
+            for i in range(self.sum_rows):
                 tir.store(acc, self.place(i, j), value, lanes)
         return acc
+
+    @property
+    def adds_bias(self) -> bool:
+        """Whether accumulators start at zero, since one is not a column's sum."""
+        return self.isa.partials > 1 or self.isa.rows_joined > 1
+
+    @property
+    def sum_rows(self) -> int:
+        """Rows of accumulators."""
+        return -(-self.mr // self.isa.rows_joined)
 
     @property
     def vectors(self) -> int:
@@ -104,6 +115,8 @@ class Tile:
         if self.isa.assembled:
             self._statement(k, acc, run, base, at)
             return
+        for name, text in self.isa.functions.items():
+            k.llvm_function(name, partial(str, text))
         weights = k.weights(self.isa.weight_dtype)
         pieces = self.isa.widths(padded(run.values, self.isa.group))
         whole = sum(length == self.isa.piece for _, length in pieces) // self.isa.turns
@@ -123,16 +136,25 @@ class Tile:
         from edgecc.kernels import tir
 
         isa = self.isa
-        rows = [isa.load(run.buffer, base + i * run.pitch, length) for i in range(self.mr)]
+        rows = self._rows(run, base, length)
         chunk = isa.chunk(length)
         for step in range(length // chunk):
             for j in range(0, self.width, self.columns):
                 offset = at + (step * self.width + j) * chunk
                 column = isa.column(weights, offset, chunk)
-                for i in range(self.mr):
+                for i in range(len(rows)):
                     place = self.place(i, j)
                     value = isa.multiply(tir.load(acc, place, self.lanes), rows[i][step], column)
                     tir.store(acc, place, value, self.lanes)
+
+    def _rows(self, run: Run, base: Any, length: int) -> list[list[Any]]:
+        """The operands of every row of accumulators, in the order of the multiply steps."""
+        isa = self.isa
+        rows = [isa.load(run.buffer, base + i * run.pitch, length) for i in range(self.mr)]
+        if isa.rows_joined == 1:
+            return rows
+        groups = [rows[i : i + isa.rows_joined] for i in range(0, self.mr, isa.rows_joined)]
+        return [[isa.joined(list(step)) for step in zip(*group, strict=True)] for group in groups]
 
     def _statement(self, k: Any, acc: Any, run: Run, base: Any, at: Any) -> None:
         from edgecc.kernels import tir
@@ -200,10 +222,14 @@ class Tile:
         if self.isa.row_pairs:
             at = 4 * (i // 2 * (self.width // 2) + j // 2)
             return self.isa.row_of(i % 2 == 0, *(tir.load(acc, at + o, lanes) for o in (0, 4)))
-        if self.isa.partials == 1:
+        if not self.adds_bias:
             return tir.load(acc, self.place(i, j), lanes)
+        bias = tir.load(k.weights("int32"), block // 4 + j, lanes)
+        if self.isa.rows_joined > 1:
+            group, row = divmod(i, self.isa.rows_joined)
+            return self.isa.half(tir.load(acc, self.place(group, j), lanes), row) + bias
         parts = [tir.load(acc, self.place(i, j + c), lanes) for c in range(lanes)]
-        return self.isa.total(parts) + tir.load(k.weights("int32"), block // 4 + j, lanes)
+        return self.isa.total(parts) + bias
 
     def _with_residual(self, values: list[Any], residual: Any, row: Any, params: Parameters) -> Any:
         from edgecc.kernels import tir

@@ -69,8 +69,9 @@ def _products() -> Iterator[KernelRecord]:
 def _held(isa: Isa, mr: int, nr: int) -> int:
     """Registers: sums, activations, weights, and products on the way. Assembler text must fit."""
     products = max(mr + 1, 4) if isa.row_pairs or isa.partials > 1 else 0
-    sums = (mr + mr % 2 if isa.row_pairs else mr) * nr // (isa.columns or isa.lanes)
-    return sums + mr + products + (4 if isa.assembled else 2)
+    rows = -(-mr // isa.rows_joined)
+    sums = (mr + mr % 2 if isa.row_pairs else rows) * nr // (isa.columns or isa.lanes)
+    return sums + rows + products + (4 if isa.assembled else 2)
 
 
 def _depthwise() -> Iterator[KernelRecord]:

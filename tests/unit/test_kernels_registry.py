@@ -12,7 +12,7 @@ FLOAT = Conv2d("float32", 1, 8, 8, 16, 16, 3, 3, pads=(1, 1, 1, 1))
 
 
 @pytest.mark.parametrize("target, strong, isas", [
-    ("riscv64-generic", {"fpu"}, ("scalar", "scalar", "scalar")),
+    ("riscv64-generic", {"fpu"}, ("scalar64", "scalar", "scalar")),
     ("rv32imc", set(), ("scalar_soft", "scalar_soft", "scalar")),
     ("null", {"fpu"}, ("scalar", "scalar", "scalar")),
     ("armv7-neon", {"fpu", "vectors"}, ("generic", "generic", "generic")),

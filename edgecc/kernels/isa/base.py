@@ -3,7 +3,7 @@ better. Numeric results are the same by construction (see docs/numerics.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,6 +43,10 @@ class Isa:
     weight_dtype: ClassVar[str] = "int8"
     shares_taps: ClassVar[bool] = False  # loads a position once for all taps of a kernel row
     row_pairs: ClassVar[bool] = False  # assembled: an accumulator is of two rows and two columns
+    rows_joined: ClassVar[int] = 1  # rows of a tile that share an accumulator: see `joined`
+    sum_dtype: ClassVar[str] = "int32"  # of an accumulator
+    functions: ClassVar[Mapping[str, str]] = {}  # in LLVM IR, by name, that `multiply` calls
+    longest_sum: ClassVar[int] = 0  # most products of a sum; 0: any number
     starts_with_bias: ClassVar[bool] = False  # assembled, and accumulators are whole columns
     assembled: ClassVar[bool] = False  # runs of a tile are assembler text: see `statement`
 
@@ -95,6 +99,14 @@ class Isa:
     def statement(self, shape: Any) -> Any:
         """The `assembled.Code` of one run, for instruction sets that are assembled."""
         return None
+
+    def joined(self, rows: list[Any]) -> Any:
+        """The activations of `rows_joined` rows (or fewer, the last ones) as one operand."""
+        return rows[0]
+
+    def half(self, sums: Any, row: int) -> Any:
+        """The int32 sums of one of the rows that share an accumulator."""
+        return sums
 
     def row_of(self, even: bool, left: Any, right: Any) -> Any:
         """A row's sums from two accumulators, where those are of pairs of rows."""
