@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from edgecc.kernels import conv2d_dsp, conv2d_int8, conv2d_mve, depthwise_mve
+from edgecc.kernels import conv2d_dsp, conv2d_int8, conv2d_mve, depthwise_dsp, depthwise_mve
 from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.lower.assembly import gnu_source
 from edgecc.lower.compile import assembly
@@ -31,7 +31,7 @@ SHORT = (  # first layers, for written loops: what LLVM makes of them elsewhere 
     Conv2d("int8", 1, 9, 10, 1, 64, 10, 4, strides=(2, 2), pads=(4, 1, 5, 1)),
     Conv2d("int8", 1, 8, 9, 3, 8, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
 )
-MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_mve)
+MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve)
 
 
 @dataclass(frozen=True)
