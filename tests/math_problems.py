@@ -139,6 +139,27 @@ PRODUCTS = (
 )
 
 
+# around the tiles of every instruction set, b as it is and turned
+LARGER_PRODUCTS = tuple(
+    (batch, m, k, n, (*(m * k for _ in batch), k, 1), (*(k * n for _ in batch), *last))
+    for batch, m, k, n in (((), 17, 33, 19), ((2,), 13, 40, 70), ((), 8, 4, 3), ((), 15, 200, 5),
+                           ((), 21, 31, 129))
+    for last in ((n, 1), (1, k))) + (((), 20, 23, 37, (1, 20), (37, 1)),)
+
+
+def matmul_int8(seed=0):
+    """Larger ones; the extremes that narrow sums would not hold; zero points at the ends."""
+    rng = np.random.default_rng(seed)
+    for number, (batch, m, k, n, a, b) in enumerate(LARGER_PRODUCTS):
+        spec = MatMul("int8", batch, m, k, n, a, b, clamp=m == 13)
+        inputs = [int8(rng, spec.a_size), int8(rng, spec.b_size)]
+        zeros = {} if number % 3 else {"a_zero_point": -128, "b_zero_point": 127}
+        if number % 4 == 3:
+            inputs = [np.full_like(x, -128) for x in inputs]
+        scale = 0.02 / k if number % 4 == 3 else 0.003
+        yield spec, inputs, COMMON | zeros | {"scale": np.float32(scale)}
+
+
 def matmul(seed=0):
     rng = np.random.default_rng(seed)
     for dtype, make in MAKERS.items():

@@ -19,6 +19,7 @@ from edgecc.kernels import (
     fully_connected_int8,
     interpolate,
     matmul,
+    matmul_int8,
     normalize,
     pool2d,
     quantize,
@@ -34,6 +35,6 @@ from edgecc.kernels import (
 MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv2d_float,
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
-           normalize, matmul, recentre, conv2d_mve, depthwise_mve,
+           normalize, matmul, matmul_int8, recentre, conv2d_mve, depthwise_mve,
            conv2d_dsp, depthwise_dsp)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)

@@ -177,7 +177,7 @@ class Tile:
                   for j in range(0, self.width, isa.lanes)]
 
         def row(i: int) -> list[Any]:
-            return [isa.scaled(self._sum(k, acc, block, i, j * isa.lanes), scales[j])
+            return [isa.scaled(self.sums(k, acc, block, i, j * isa.lanes), scales[j])
                     for j in range(self.width // isa.lanes)]
 
         self.store(k, row, params, base, stride, clamp, residual)
@@ -214,7 +214,7 @@ class Tile:
             vectors = self.isa.narrow(values, params, clamp)
         self._write(k.outputs[0], row, vectors)
 
-    def _sum(self, k: Any, acc: Any, block: Any, i: int, j: int) -> Any:
+    def sums(self, k: Any, acc: Any, block: Any, i: int, j: int) -> Any:
         """The finished int32 sums of row i, columns j to j + lanes."""
         from edgecc.kernels import tir
 

@@ -1,4 +1,5 @@
-"""Products of two computed matrices, in blocks of rows of a and vectors of columns of b.
+"""Products of two computed matrices, in blocks of rows of a and vectors of columns of b: float32,
+and int8 of few rows (`matmul_int8` has the others).
 
 A b whose columns are not adjacent (a transposed one) is first turned around in scratch, once per
 matrix and call.
@@ -6,12 +7,14 @@ matrix and call.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from edgecc.kernels.elementwise import (
+    accept_all,
     across,
     bounded,
     header,
@@ -85,7 +88,8 @@ def _block(form: _Product, line: Any) -> None:
 
     spec, count = form.spec, blocks(form.spec)
     matrix, block = tir.let(line // count), tir.let(line % count)
-    a, b = (tir.let(_start(spec, strides, matrix)) for strides in (spec.a_strides, spec.b_strides))
+    a, b = (tir.let(start_of(spec, strides, matrix))
+            for strides in (spec.a_strides, spec.b_strides))
     if turned(spec):
         with tir.when(tir.T.Or(line == form.k.begin, block == 0)):
             _turn(form, b)
@@ -100,7 +104,7 @@ def _block(form: _Product, line: Any) -> None:
             form.rows(a, b, out, rest)
 
 
-def _start(spec: MatMul, strides: tuple[int, ...], matrix: Any) -> Any:
+def start_of(spec: MatMul, strides: tuple[int, ...], matrix: Any) -> Any:
     """Element offset of a matrix of the batch."""
     from edgecc.kernels import tir
 
@@ -241,14 +245,26 @@ class _Int8(_Product):
                        self.limits if self.spec.clamp else None)
 
 
-def _cost(spec: MatMul) -> float:
-    return 60 + 0.4 * spec.macs + (4.0 * spec.k * spec.n * spec.batches if turned(spec) else 0)
+def _cost(per_mac: float) -> Callable[[MatMul], float]:
+    """An estimate for cores that spend `per_mac` instructions on a multiplication."""
+
+    def cost(spec: MatMul) -> float:
+        turning = 4.0 * spec.k * spec.n * spec.batches if turned(spec) else 0
+        return 60 + per_mac * spec.macs + turning
+
+    return cost
 
 
+def _record(name: str, dtype: str, pack: Any, per_mac: float, wants: Iterable[str] = ()
+            ) -> KernelRecord:
+    return KernelRecord(f"{dtype}_matmul_{name}", "matmul", dtype, frozenset(), accept_all,
+                        _cost(per_mac), extent, pack, build, scratch_bytes=scratch_bytes,
+                        fast=True, wants=frozenset(wants))
+
+
+# The same code with and without vectors; few rows are not worth bringing b into another order.
 KERNELS = (
-    KernelRecord("int8_matmul_4x8__generic", "matmul", "int8", frozenset(), lambda spec: None,
-                 _cost, extent, pack_int8, build, scratch_bytes=scratch_bytes, fast=True),
-    KernelRecord("float32_matmul_4x8__generic", "matmul", "float32", frozenset(),
-                 lambda spec: None, _cost, extent, pack_float, build, scratch_bytes=scratch_bytes,
-                 fast=True),
+    _record("4x8__generic", "int8", pack_int8, 0.44, {"vectors"}),
+    replace(_record("unpacked_4x2__scalar", "int8", pack_int8, 6.0), fast=False),
+    _record("4x8__generic", "float32", pack_float, 0.4),
 )

@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from edgecc.kernels import catalogue, conv2d_float, conv2d_int8, depthwise_int8, float_tile
+from edgecc.kernels import (
+    catalogue,
+    conv2d_float,
+    conv2d_int8,
+    depthwise_int8,
+    float_tile,
+    matmul_int8,
+)
 from edgecc.kernels import fully_connected_float as dense_float
 from edgecc.kernels import fully_connected_int8 as dense_int8
 from edgecc.kernels.isa.base import Isa
@@ -56,14 +63,22 @@ def others() -> tuple[KernelRecord, ...]:
 
 def _products() -> Iterator[KernelRecord]:
     for isa, tiles in conv2d_int8.TILES:
-        if all(mr == 1 for mr, _ in tiles):
-            continue  # made for single rows
-        for vectors in range(1, MOST_VECTORS + 1):
-            for mr in range(1, MOST_ROWS + 1):
-                nr = vectors * max(isa.lanes, isa.columns)
-                if _held(isa, mr, nr) <= isa.registers:
-                    yield conv2d_int8.record(isa, mr, nr)
-                    yield dense_int8.record(isa, mr, nr)
+        for mr, nr in _sizes(isa, tiles):
+            yield conv2d_int8.record(isa, mr, nr)
+            yield dense_int8.record(isa, mr, nr)
+    for isa, tiles in matmul_int8.TILES:
+        for mr, nr in _sizes(isa, tiles):
+            yield matmul_int8.record(isa, mr, nr)
+
+
+def _sizes(isa: Isa, tiles: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int]]:
+    if all(mr == 1 for mr, _ in tiles):
+        return  # made for single rows
+    for vectors in range(1, MOST_VECTORS + 1):
+        for mr in range(1, MOST_ROWS + 1):
+            nr = vectors * max(isa.lanes, isa.columns)
+            if _held(isa, mr, nr) <= isa.registers:
+                yield mr, nr
 
 
 def _held(isa: Isa, mr: int, nr: int) -> int:

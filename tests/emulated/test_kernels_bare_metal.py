@@ -3,8 +3,10 @@
 import sys
 from pathlib import Path
 
+import math_problems
 import pytest
 from bare_metal import run_bare_metal
+from kernel_harness import Case
 
 from edgecc.kernels.reference import reference
 from edgecc.kernels.registry import all_kernels
@@ -30,6 +32,22 @@ def test_int8_kernels_equal_their_reference(name):
              if (record.op, record.dtype) == (spec.op, "int8") and record.accepts(spec) is None]
     assert cases
     outputs, _ = run_bare_metal(cases, name)
+    for made, (found,) in zip(cases, outputs, strict=True):
+        (expected,) = reference(made.spec, made.inputs, made.constants)
+        wrong = int((found != expected).sum())
+        assert wrong == 0, f"{made.record.name} {made.spec.text()}: {wrong} differ"
+
+
+@pytest.mark.parametrize("name", ["cortex-m4f", "cortex-m55", "cortex-m3"])
+def test_products_of_computed_matrices_equal_their_reference(name):
+    isa, _ = BUILT_FOR[name]
+    cases = [Case(record, *problem, [(reference(*problem)[0].shape, "int8")])
+             for problem in list(math_problems.matmul_int8())[:: 1 if isa == "mve" else 2]
+             for record in all_kernels()
+             if record.op == "matmul" and record.name.endswith((f"__{isa}", "unpacked_4x2__scalar"))
+             and record.dtype == "int8" and record.accepts(problem[0]) is None]
+    outputs, _ = run_bare_metal(cases, name)
+    assert len({made.record.name for made in cases}) > 1
     for made, (found,) in zip(cases, outputs, strict=True):
         (expected,) = reference(made.spec, made.inputs, made.constants)
         wrong = int((found != expected).sum())

@@ -6,7 +6,7 @@ import pytest
 from kernel_checks import EMULATED, cases, check, named
 from kernel_harness import run_cases
 
-from edgecc.kernels import broadcast, compare, matmul, normalize, reduce, unary
+from edgecc.kernels import broadcast, compare, matmul, matmul_int8, normalize, reduce, unary
 from edgecc.kernels.reference import reference
 
 pytestmark = pytest.mark.emulated
@@ -16,7 +16,14 @@ pytestmark = pytest.mark.emulated
 def test_math_kernels_equal_reference(target):
     found = list(problems.every())
     found = found[::2] if target == "raspberry-pi-5" else found[::5]
-    check(found, target, [broadcast, compare, reduce, normalize, matmul], tolerance=2e-5)
+    modules = [broadcast, compare, reduce, normalize, matmul, matmul_int8]
+    check(found, target, modules, tolerance=2e-5)
+
+
+@pytest.mark.parametrize("target", [*EMULATED, "riscv64-generic-v", "generic-aarch64-i8mm"])
+def test_int8_products_of_every_tile_equal_reference(target):
+    """A third of them on each."""
+    check(list(problems.matmul_int8())[len(target) % 3::3], target, [matmul, matmul_int8])
 
 
 @pytest.mark.parametrize("target", EMULATED)

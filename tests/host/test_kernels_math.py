@@ -3,21 +3,35 @@
 import math_problems as problems
 import numpy as np
 import pytest
-from kernel_checks import cases, check, check_split, undefined_symbols
+from kernel_checks import cases, check, check_split, fitting, undefined_symbols
 from kernel_harness import run_cases
 
-from edgecc.kernels import broadcast, compare, matmul, normalize, reduce, softmax, unary
+from edgecc.kernels import (
+    broadcast,
+    compare,
+    matmul,
+    matmul_int8,
+    normalize,
+    reduce,
+    softmax,
+    unary,
+)
 from edgecc.kernels.math_spec import Normalize, Reduce, Rowwise
 from edgecc.kernels.reference import reference
 
 pytestmark = pytest.mark.host
-MODULES = [broadcast, compare, reduce, normalize, matmul]
+MODULES = [broadcast, compare, reduce, normalize, matmul, matmul_int8]
 
 
 @pytest.mark.parametrize("target", ["host", "host-avx2", "host-sse2"])
 def test_math_kernels_equal_reference(target):
     found = list(problems.every())
     check(found if target == "host" else found[::3], target, MODULES, tolerance=2e-5)
+
+
+@pytest.mark.parametrize("target, share", [("host", 1), ("host-avx2", 3), ("host-sse2", 3)])
+def test_int8_products_of_every_tile_equal_reference(target, share):
+    check(list(problems.matmul_int8())[::share], target, [matmul, matmul_int8])
 
 
 def test_math_kernels_work_in_place():
@@ -32,9 +46,7 @@ def test_ranges_write_their_own_part():
 
 
 def splits(spec):
-    record = next(r for module in MODULES for r in module.KERNELS
-                  if (r.op, r.dtype) == (spec.op, spec.dtype))
-    return record.extent(spec) > 1
+    return all(record.extent(spec) > 1 for record in fitting(spec, "host", MODULES))
 
 
 def test_functions_are_accurate_over_their_range():

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from edgecc.kernels import conv2d_dsp, conv2d_int8, conv2d_mve, depthwise_dsp, depthwise_mve
+from edgecc.kernels import (
+    conv2d_dsp,
+    conv2d_int8,
+    conv2d_mve,
+    depthwise_dsp,
+    depthwise_mve,
+    matmul_int8,
+)
+from edgecc.kernels.math_spec import MatMul
 from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.lower.assembly import gnu_source
 from edgecc.lower.compile import assembly
@@ -26,12 +34,13 @@ LAYERS = (  # long enough along K for a loop over it
     Conv2d("int8", 1, 6, 7, 64, 64, 3, 3, pads=(1, 1, 1, 1), groups=64),
     FullyConnected("int8", 1, 640, 128),
     FullyConnected("int8", 6, 640, 128),
+    MatMul("int8", (), 64, 640, 128, (640, 1), (128, 1)),
 )
 SHORT = (  # first layers, for written loops: what LLVM makes of them elsewhere spills
     Conv2d("int8", 1, 9, 10, 1, 64, 10, 4, strides=(2, 2), pads=(4, 1, 5, 1)),
     Conv2d("int8", 1, 8, 9, 3, 8, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
 )
-MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve)
+MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve, matmul_int8)
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ TILES = {
     "avx2": Tile("x86-64-v3", r"\bvpmaddwd\b", r"\(%rsp"),
 }
 
-SPILLS = {"int8_conv2d_1x4__dsp"}  # LLVM's own, a few words; for grouped and dilated ones only
+# LLVM's own, a few words: for grouped and dilated layers, and computed weights, only
+SPILLS = {"int8_conv2d_1x4__dsp", "int8_matmul_1x4__dsp"}
 
 
 def innermost_loops(text):

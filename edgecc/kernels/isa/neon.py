@@ -107,6 +107,27 @@ class Neon(NeonEnd):
                         tir.llvm("int32x4", ADDP, c, d))
 
 
+class NeonExact(Neon):
+    """Any value may be -128: the int16 products of both halves are added one by one."""
+
+    multiply_cost: ClassVar[float] = 4.0
+    narrow_weights: ClassVar[bool] = False
+
+    def statement(self, shape: Shape) -> Code:
+        code = Code(shape, scratch=PRODUCTS)
+
+        def piece(length: int, used: int) -> None:
+            rows, parts = code.positions(length), max(used // 16, 1)
+            columns = code.columns(parts * shape.width, f"{used // parts}b")
+            for part in range(parts):
+                for j in range(shape.width):
+                    column, some = next(columns), [row[part] for row in rows]
+                    _halved(code, some, column, j, used // parts)
+
+        run_of(code, [16, 8], piece)
+        return code
+
+
 def _products(code: Code, rows: list[int], column: int, j: int, used: int) -> None:
     """One column times every row, `used` values of K each: a few products at a time, since a
     product has to wait for its multiplies."""
@@ -119,6 +140,19 @@ def _products(code: Code, rows: list[int], column: int, j: int, used: int) -> No
             code.emit(f"smlal2 v{product}.8h, v{row}.16b, v{column}.16b")
         for i, (_, product) in enumerate(some):
             code.emit(f"sadalp ${(first + i) * code.shape.width + j}.4s, v{product}.8h")
+
+
+def _halved(code: Code, rows: list[int], column: int, j: int, used: int) -> None:
+    """The same with one product a lane: the lower eight values, then the upper ones."""
+    products = [code.lowest + i for i in range(PRODUCTS)]
+    for half in ("smull", "smull2")[: used // 8]:
+        kind = "8b" if half == "smull" else "16b"
+        for first in range(0, len(rows), PRODUCTS):
+            some = list(zip(rows[first : first + PRODUCTS], products, strict=False))
+            for row, product in some:
+                code.emit(f"{half} v{product}.8h, v{row}.{kind}, v{column}.{kind}")
+            for i, (_, product) in enumerate(some):
+                code.emit(f"sadalp ${(first + i) * code.shape.width + j}.4s, v{product}.8h")
 
 
 def _halves() -> tuple[Any, Any]:
