@@ -17,7 +17,7 @@ from edgecc.targets import all_targets, get_target
 
 pytestmark = pytest.mark.host
 TARGETS = ("host", "generic-aarch64-i8mm", "spacemit-k1", "riscv64-generic-v", "x86-64-v4-vnni",
-           "x86-64-v3-vnni")
+           "x86-64-v3-vnni", "armv7-neon")
 PROBLEMS_EACH = 2
 MODULES = (kernel_problems, movement_problems, arithmetic_problems)
 

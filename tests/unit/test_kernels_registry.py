@@ -15,7 +15,7 @@ FLOAT = Conv2d("float32", 1, 8, 8, 16, 16, 3, 3, pads=(1, 1, 1, 1))
     ("riscv64-generic", {"fpu"}, ("scalar64", "scalar", "scalar")),
     ("rv32imc", set(), ("scalar_soft", "scalar_soft", "scalar")),
     ("null", {"fpu"}, ("scalar", "scalar", "scalar")),
-    ("armv7-neon", {"fpu", "vectors"}, ("generic", "generic", "generic")),
+    ("armv7-neon", {"fpu", "vectors"}, ("neon32", "generic", "generic")),
     ("spacemit-k1", {"fpu", "vectors"}, ("rvv256", "rvv256", "rvv256")),
 ])
 def test_a_core_gets_kernels_that_suit_it(target, strong, isas):
