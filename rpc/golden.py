@@ -9,21 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from edgecc import tolerance
 from edgecc.errors import BoardError, BundleError
 from edgecc.rpc.runner_client import RunnerClient
 
-FLOAT_TOLERANCE = 1e-4
 PATH = re.compile(r"vectors/(\d{1,6})/(input|output)_(\d{1,3})\.bin")
 
 
 @dataclass(frozen=True)
 class Vector:
-    """One inference: bytes of every input and of every output, and the outputs' dtypes."""
+    """One inference: bytes of every input and of every output, and the outputs' dtypes. Floats may
+    differ by `tolerance` of the largest."""
 
     name: str
     inputs: tuple[bytes, ...]
     outputs: tuple[bytes, ...]
     dtypes: tuple[str, ...]
+    tolerance: float = tolerance.FLOAT32
 
 
 def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[Vector]:
@@ -35,7 +37,8 @@ def vectors_of(files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> list[
                           where=str(manifest.get("name")), advice="compile it anew")
     dtypes = tuple(port["dtype"] for port in manifest["outputs"])
     return [Vector(str(number), _ports(files, manifest, number, "input"),
-                   _ports(files, manifest, number, "output"), dtypes) for number in numbers]
+                   _ports(files, manifest, number, "output"), dtypes,
+                   tolerance.of_manifest(manifest)) for number in numbers]
 
 
 def _ports(files: Mapping[str, bytes], manifest: Mapping[str, Any], number: int,
@@ -66,7 +69,7 @@ def replay(client: RunnerClient, vectors: list[Vector], board: str) -> str:
 
     Raises BoardError at the first one that does not: a wrong answer is never timed.
 
-    Integers must be equal. Floats may differ by FLOAT_TOLERANCE of the largest expected value:
+    Integers must be equal. Floats may differ by the tolerance of the largest expected value:
     compilers may fuse a float multiply and add, which rounds once instead of twice.
     """
     identical = True
@@ -74,12 +77,12 @@ def replay(client: RunnerClient, vectors: list[Vector], board: str) -> str:
         answers = infer(client, vector.inputs, [len(data) for data in vector.outputs])
         identical &= tuple(answers) == vector.outputs
         for index, (want, got) in enumerate(zip(vector.outputs, answers, strict=True)):
-            if not agrees(vector.dtypes[index], want, got):
+            if not agrees(vector.dtypes[index], want, got, vector.tolerance):
                 raise _mismatch(vector, index, want, got, board)
-    return "identical" if identical else f"within {FLOAT_TOLERANCE}"
+    return "identical" if identical else f"within {vectors[0].tolerance:g}"
 
 
-def agrees(dtype: str, want: bytes, got: bytes) -> bool:
+def agrees(dtype: str, want: bytes, got: bytes, part: float = tolerance.FLOAT32) -> bool:
     """Whether an answer is right: equal, or for floats within the tolerance. Infinities and NaN
     must be where they are expected."""
     if want == got or not dtype.startswith("float") or len(want) != len(got):
@@ -88,7 +91,7 @@ def agrees(dtype: str, want: bytes, got: bytes) -> bool:
     finite = np.isfinite(expected)
     if not np.array_equal(expected[~finite], found[~finite], equal_nan=True):
         return False
-    limit = FLOAT_TOLERANCE * np.abs(expected[finite]).max(initial=0.0)
+    limit = part * np.abs(expected[finite]).max(initial=0.0)
     return bool((np.abs(expected[finite] - found[finite]) <= limit).all())
 
 
@@ -102,19 +105,20 @@ def _mismatch(vector: Vector, index: int, want: bytes, got: bytes, board: str) -
     return BoardError(
         f"golden vector {vector.name}: output {index} differs in {wrong:,} of {len(want):,} bytes, "
         f"first at byte {at}: expected {want[at]}, got {got[at]}"
-        f"{_distance(vector.dtypes[index], want, got)}", where=board,
+        f"{_distance(vector, index, want, got)}", where=board,
         advice="nothing was timed; `edgecc verify` checks the bundle, and the same bundle on the "
         "target's emulated board tells whether the board is at fault",
     )
 
 
-def _distance(dtype: str, want: bytes, got: bytes) -> str:
+def _distance(vector: Vector, index: int, want: bytes, got: bytes) -> str:
     """How far floats are apart, in parts of the largest one expected."""
+    dtype = vector.dtypes[index]
     if not dtype.startswith("float"):
         return ""
     expected, found = _numbers(dtype, want), _numbers(dtype, got)
     finite = np.isfinite(expected) & np.isfinite(found)
     worst = np.abs(expected[finite] - found[finite]).max(initial=0.0)
     largest = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
-    return (f" (largest difference {worst:.3g}, allowed {FLOAT_TOLERANCE:g} of the largest "
+    return (f" (largest difference {worst:.3g}, allowed {vector.tolerance:g} of the largest "
             f"value, {largest:.3g})")

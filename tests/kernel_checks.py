@@ -28,6 +28,7 @@ def fitting(spec, target_name, modules):
     """Records of the modules that compute `spec` on the target."""
     features = named(target_name).features
     names = {record.name for module in modules for record in module.KERNELS}
+    names |= {name.replace("float32", "float16") for name in names}
     return [record for record in all_kernels() if record.name in names
             and (record.op, record.dtype) == (spec.op, spec.dtype)
             and record.requires <= features and record.accepts(spec) is None]

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from typing import Any
 
+from edgecc import tolerance
 from edgecc.bundle.schema import VERSIONS
 from edgecc.config import CompileConfig
 from edgecc.kernels.tiles import tile_of
@@ -51,6 +52,7 @@ def build(
         "steps": steps(entry, objects),
         "layout_conversions": program.layout_conversions,
         "quantization": None if quantization is None else dict(quantization),
+        "float_tolerance": tolerance.of_program(program),
         "seeds": {"seed": seed},
         "vectors": dict(vectors),
     }

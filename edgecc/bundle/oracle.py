@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgecc import tolerance
 from edgecc.bundle import ports
 from edgecc.errors import CheckFailed
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from edgecc.bundle.bundle import Bundle
 
 Vector = tuple[Mapping[str, np.ndarray], Mapping[str, np.ndarray]]
-FLOAT_TOLERANCE = 1e-4  # of the largest |reference|
 INTEGER_TOLERANCE = 2  # docs/numerics.md names the operators that may differ, and by how much
 
 
@@ -24,7 +24,7 @@ class Agreement:
     """How one output agrees over all vectors.
 
     `largest` is the largest difference: in steps of the output's scale for quantized outputs,
-    else as a part of the largest |reference|.
+    else as a part of the largest |reference|, of which `tolerance` is allowed.
     """
 
     output: str
@@ -32,10 +32,11 @@ class Agreement:
     values: int
     different: int
     largest: float
+    tolerance: float = tolerance.FLOAT32
 
     @property
     def holds(self) -> bool:
-        return self.largest <= (INTEGER_TOLERANCE if self.quantized else FLOAT_TOLERANCE)
+        return self.largest <= (INTEGER_TOLERANCE if self.quantized else self.tolerance)
 
     @property
     def text(self) -> str:
@@ -60,7 +61,8 @@ def compare(bundle: Bundle, vectors: Iterable[Vector] | None = None) -> list[Agr
         for port in manifest["outputs"]:
             name = port["name"]
             pairs[name].append((ours[name], ports.to_native(port, theirs[name])))
-    return [_agreement(port, pairs[port["name"]]) for port in manifest["outputs"]]
+    return [_agreement(port, pairs[port["name"]], tolerance.of_manifest(manifest))
+            for port in manifest["outputs"]]
 
 
 def _model(data: bytes) -> Any:
@@ -74,13 +76,15 @@ def _feeds(manifest: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> dict
             for port in manifest["inputs"]}
 
 
-def _agreement(port: ports.Port, pairs: list[tuple[np.ndarray, np.ndarray]]) -> Agreement:
+def _agreement(port: ports.Port, pairs: list[tuple[np.ndarray, np.ndarray]],
+               part: float) -> Agreement:
     ours = np.stack([a for a, _ in pairs]).astype(np.float64)
     theirs = np.stack([b for _, b in pairs]).astype(np.float64)
     gaps, quantized = np.abs(ours - theirs), port["scale"] is not None
     size = 1.0 if quantized else max(float(np.abs(theirs).max(initial=0.0)), 1e-30)
     largest = float(gaps.max(initial=0.0)) / size
-    return Agreement(port["name"], quantized, gaps.size, int(np.count_nonzero(gaps)), largest)
+    return Agreement(port["name"], quantized, gaps.size, int(np.count_nonzero(gaps)), largest,
+                     part)
 
 
 def check_against_onnxruntime(bundle: Bundle) -> list[Agreement]:

@@ -9,12 +9,14 @@ from edgecc.kernels import (
     conv2d_float,
     conv2d_int8,
     conv2d_mve,
+    convert,
     copy,
     depthwise_dsp,
     depthwise_float,
     depthwise_int8,
     depthwise_mve,
     fixed,
+    float16,
     fully_connected_float,
     fully_connected_int8,
     interpolate,
@@ -36,5 +38,6 @@ MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
            normalize, matmul, matmul_int8, recentre, conv2d_mve, depthwise_mve,
-           conv2d_dsp, depthwise_dsp)
+           conv2d_dsp, depthwise_dsp, convert)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)
+KERNELS += tuple(float16.derived(KERNELS))

@@ -72,7 +72,7 @@ class Plan:
 
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
         s = self.spec
-        weights = np.asarray(constants["weights"], np.float32).reshape(s.k, -1)
+        weights = np.asarray(constants["weights"], s.dtype).reshape(s.k, -1)
         return float_tile.pack(self.shape, s.groups, s.clamp, weights, constants)
 
     def cost(self) -> float:
@@ -200,7 +200,8 @@ class _Line:
     def __init__(self, k: Any, plan: Plan, source: Any, step: int) -> None:
         s = plan.spec
         self.k, self.spec, self.shape = k, s, plan.shape
-        self.tile = Tile(k, plan.shape, source, s.kh * s.kw * s.c // s.groups, step)
+        taps = s.kh * s.kw * s.c // s.groups
+        self.tile = Tile(k, plan.shape, source, taps, step, s.groups, s.dtype)
         self.epilogue = Epilogue(k, s.clamp, s.residual)
 
     def emit(self, first: Any, pixels: int, taps: Any) -> None:
@@ -239,7 +240,7 @@ class _Line:
             def finish(value: Any, row: int, at: int, lanes: int) -> None:
                 self.epilogue(value, out + row * self.spec.k + at, lanes)
 
-            self.tile.emit(index, self.spec.groups, rows, valid, taps(pixel, group), finish)
+            self.tile.emit(index, rows, valid, taps(pixel, group), finish)
 
         rows = min(shape.rows, pixels)
         with tir.loop(0, pixels // rows) as number:

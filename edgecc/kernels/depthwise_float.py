@@ -30,9 +30,9 @@ def accepts(spec: Conv2d) -> str | None:
 def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
     limits = (constants["lo"], constants["hi"]) if spec.clamp else (0.0, 0.0)
     front = header(np.float32(limits[0]), np.float32(limits[1]), 0, 0)
-    weights = np.asarray(constants["weights"], np.float32).reshape(spec.k, -1).T
+    weights = np.asarray(constants["weights"], spec.dtype).reshape(spec.k, -1).T
     bias = np.asarray(constants["bias"], np.float32).ravel()
-    return np.concatenate([front, np.concatenate([bias, weights.ravel()]).view(np.uint8)])
+    return np.concatenate([front, *(part.view(np.uint8) for part in (bias, weights.ravel()))])
 
 
 def _scratch(spec: Conv2d) -> int:
@@ -58,7 +58,8 @@ class _Row:
     def __init__(self, k: Any, spec: Conv2d, rows: Rows) -> None:
         self.spec, self.rows, self.first = spec, rows, None
         self.unrolled = spec.kh * spec.kw <= UNROLLED
-        self.data = k.weights("float32", HEADER_BYTES)
+        self.biases = k.weights("float32", HEADER_BYTES)
+        self.weights = k.weights(spec.dtype, HEADER_BYTES + 4 * spec.c)
         self.epilogue = Epilogue(k, spec.clamp, spec.residual)
         self.bases: list[Any] = []
 
@@ -75,7 +76,7 @@ class _Row:
 
         s = self.spec
         taps = s.kh * s.kw
-        bias = tir.let(tir.load(self.data, at, lanes))
+        bias = tir.let(tir.load(self.biases, at, lanes))
         kept = [self._weights(i, at, lanes) for i in range(taps)] if taps <= IN_REGISTERS else None
         with tir.loop(0, s.ow) as ox:
             acc = tir.local(lanes, "float32")
@@ -93,7 +94,7 @@ class _Row:
     def _weights(self, tap: Any, at: Any, lanes: int) -> Any:
         from edgecc.kernels import tir
 
-        return tir.let(tir.load(self.data, (tap + 1) * self.spec.c + at, lanes))
+        return tir.let(tir.load(self.weights, tap * self.spec.c + at, lanes))
 
     def _taps(self, multiply: Any, at: Any, lanes: int, kept: list[Any] | None) -> None:
         from edgecc.kernels import tir

@@ -82,7 +82,7 @@ class Shape:
 def pack(
     shape: Shape, groups: int, clamp: bool, weights: np.ndarray, constants: Mapping[str, Any]
 ) -> np.ndarray:
-    """lo and hi; bias, a float for every column of every block; weights
+    """lo and hi; bias, a float for every column of every block; weights, of their own type,
     (group, block, tap, column), zero beyond the last output channel.
 
     Shapes: weights (groups * outputs, taps).
@@ -92,11 +92,11 @@ def pack(
     wide, taps = shape.blocks * shape.block, weights.shape[1]
     bias = np.zeros((groups, wide), np.float32)
     bias[:, :shape.outputs] = np.asarray(constants["bias"]).reshape(groups, shape.outputs)
-    padded = np.zeros((groups, wide, taps), np.float32)
+    padded = np.zeros((groups, wide, taps), weights.dtype)
     padded[:, :shape.outputs] = weights.reshape(groups, shape.outputs, taps)
     blocks = padded.reshape(groups, shape.blocks, shape.block, taps).transpose(0, 1, 3, 2)
-    data = np.concatenate([bias.ravel(), np.ascontiguousarray(blocks).ravel()])
-    return np.concatenate([front, data.view(np.uint8)])
+    parts = (bias.ravel(), np.ascontiguousarray(blocks).ravel())
+    return np.concatenate([front, *(part.view(np.uint8) for part in parts)])
 
 
 class Epilogue:
@@ -122,26 +122,28 @@ taps that lie side by side in the source."""
 
 
 class Tile:
-    """One tile: `rows` pixels, `step` source elements apart, by `valid` output channels."""
+    """One tile: `rows` pixels, `step` source elements apart, by `valid` output channels. `dtype`
+    is that of the weights, which follow the biases of all `groups`."""
 
-    def __init__(self, k: Any, shape: Shape, source: Any, taps: int, step: int) -> None:
+    def __init__(self, k: Any, shape: Shape, source: Any, taps: int, step: int, groups: int,
+                 dtype: str) -> None:
         self.k, self.shape, self.source, self.taps, self.step = k, shape, source, taps, step
-        self.data = k.weights("float32", HEADER_BYTES)
+        self.biases = k.weights("float32", HEADER_BYTES)
+        self.weights = k.weights(dtype, HEADER_BYTES + 4 * groups * shape.blocks * shape.block)
         self.weights_at: Any = 0
         self.rows = self.columns = 0
         self.acc: Any = None
 
-    def emit(self, index: Any, groups: int, rows: int, valid: int, taps: Taps, finish: Any) -> None:
+    def emit(self, index: Any, rows: int, valid: int, taps: Taps, finish: Any) -> None:
         """Block `index` (counted through all groups); finish(value, row, channel, lanes)."""
         from edgecc.kernels import tir
 
         s = self.shape
         self.rows, self.columns = rows, -(-valid // s.lanes)
         self.acc = tir.local(rows * self.columns * s.lanes, "float32")
-        bias_count = groups * s.blocks * s.block
-        self.weights_at = tir.let(bias_count + index * (self.taps * s.block))
+        self.weights_at = tir.let(index * (self.taps * s.block))
         for c in range(self.columns):
-            bias = tir.let(tir.load(self.data, index * s.block + c * s.lanes, s.lanes))
+            bias = tir.let(tir.load(self.biases, index * s.block + c * s.lanes, s.lanes))
             for r in range(rows):
                 self._put(r, c, bias)
         taps(self._run)
@@ -177,7 +179,7 @@ class Tile:
                    for r in range(self.rows)]
         for i in range(group):
             at = self.weights_at + (tap + i) * block
-            weights = [tir.let(tir.load(self.data, at + c * lanes, lanes))
+            weights = [tir.let(tir.load(self.weights, at + c * lanes, lanes))
                        for c in range(self.columns)]
             for r, vector in enumerate(vectors):
                 one = tir.T.Shuffle([vector], [i]) if group > 1 else vector

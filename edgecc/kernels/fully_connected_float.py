@@ -10,7 +10,7 @@ from edgecc.kernels.spec import Conv2d, FullyConnected
 
 
 def as_convolution(spec: FullyConnected) -> Conv2d:
-    return Conv2d("float32", n=1, h=1, w=spec.m, c=spec.k, k=spec.n, kh=1, kw=1,
+    return Conv2d(spec.dtype, n=1, h=1, w=spec.m, c=spec.k, k=spec.n, kh=1, kw=1,
                   clamp=spec.clamp, residual=spec.residual)
 
 

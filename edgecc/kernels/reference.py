@@ -2,18 +2,21 @@
 
 `reference(spec, inputs, constants)` takes arrays of the spec's shapes (or flat ones of the same
 size) and gives the list of outputs. int8 results are exact; float32 ones are computed in double
-and rounded once, and kernels are held to them within a tolerance.
+and rounded once, and kernels are held to them within a tolerance; float16 ones are those of
+float32 rounded once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from edgecc.kernels import math_reference, movement_reference
 from edgecc.kernels import spec as specs
+from edgecc.kernels.float16 import COMPUTED
 from edgecc.kernels.functions import unary_of
 from edgecc.kernels.math_reference import arithmetic
 from edgecc.kernels.requantize import (
@@ -221,11 +224,17 @@ def transpose(spec: specs.Transpose, inputs: Sequence[np.ndarray], constants: Co
     return [np.ascontiguousarray(x.transpose(spec.permutation))]
 
 
+def convert(spec: specs.Convert, inputs: Sequence[np.ndarray], constants: Constants):
+    """Between float16 and float32."""
+    with np.errstate(over="ignore"):
+        return [np.asarray(inputs[0]).reshape(-1).astype(spec.to)]
+
+
 REFERENCES: dict[str, Callable[..., list[np.ndarray]]] = {
     "conv2d": conv2d, "fully_connected": fully_connected, "pool2d": pool2d, "softmax": softmax,
     "binary": binary, "table": table, "unary": unary, "quantize": quantize,
     "dequantize": dequantize, "recentre": recentre, "transpose": transpose,
-    **math_reference.REFERENCES, **movement_reference.REFERENCES,
+    "convert": convert, **math_reference.REFERENCES, **movement_reference.REFERENCES,
 }
 
 
@@ -236,4 +245,14 @@ def reference(
 
     Shapes: inputs as the spec says, or any shape of the same size; elementwise outputs are flat.
     """
+    if spec.dtype == "float16" and spec.op in COMPUTED:
+        return _in_half(spec, inputs, constants)
     return REFERENCES[spec.op](spec, inputs, constants)
+
+
+def _in_half(spec: Any, inputs: Sequence[np.ndarray], constants: Constants) -> list[np.ndarray]:
+    """As in float32, then rounded once."""
+    wide = [x.astype(np.float32) if x.dtype == np.float16 else x for x in map(np.asarray, inputs)]
+    found = REFERENCES[spec.op](replace(spec, dtype="float32"), wide, constants)
+    with np.errstate(over="ignore"):
+        return [y.astype(np.float16) if y.dtype == np.float32 else y for y in found]

@@ -20,6 +20,7 @@ from edgecc.kernels.elementwise import (
     vector_bytes,
     word,
 )
+from edgecc.kernels.halves import Halves
 from edgecc.kernels.reference import softmax_table
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Softmax
@@ -140,7 +141,8 @@ def _total(term: Any, n: int) -> Any:
 
 
 def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
-    """Three passes over a row; the output holds the exponentials in between.
+    """Three passes over a row; the output holds the exponentials in between, where it does not
+    round them.
 
     The logarithm is what is left of x - largest when log(sum) is taken away.
     """
@@ -149,13 +151,14 @@ def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
     lanes = vector_bytes(target) // 4
     with _open(spec, symbol, weights=False) as k:
         x, y = k.inputs[0], k.outputs[0]
+        kept = not spec.log and not isinstance(y, Halves)  # otherwise x is needed again
         with tir.loop(k.begin, k.end) as row:
             first = tir.let(row * spec.n)
             top = _folded(spec.n, lanes, "max", lambda at, n: tir.load(x, first + at, n))
 
             def exponential(at: Any, n: int) -> Any:
                 e = fm.exp_negative(tir.load(x, first + at, n) - tir.splat(top, n), n)
-                if not spec.log:  # x is needed again, and may be y
+                if kept:
                     tir.store(y, first + at, e, n)
                 return e
 
@@ -167,7 +170,8 @@ def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
                 if spec.log:
                     value = tir.load(x, first + at, n) - tir.splat(ratio, n)
                 else:
-                    value = tir.load(y, first + at, n) * tir.splat(ratio, n)
+                    e = tir.load(y, first + at, n) if kept else exponential(at, n)
+                    value = e * tir.splat(ratio, n)
                 tir.store(y, first + at, value, n)
 
             across(spec.n, lanes, finish)

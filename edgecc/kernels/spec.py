@@ -10,7 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
-DType = Literal["int8", "float32"]
+DType = Literal["int8", "float32", "float16"]
+REAL = ("float32", "float16")
+"""Types of real numbers. float16 is how values are stored: what computes it reads them as float32,
+and rounds where it writes; constants are those of float32, but for float16 weights."""
+
+
+def is_real(dtype: str) -> bool:
+    return dtype in REAL
 
 
 @dataclass(frozen=True)
@@ -217,6 +224,16 @@ class Dequantize(Spec):
 
     op: ClassVar[str] = "dequantize"
     dtype: DType
+    size: int
+
+
+@dataclass(frozen=True)
+class Convert(Spec):
+    """Reals of `dtype` as reals of the type `to`, rounded to nearest even. No constants."""
+
+    op: ClassVar[str] = "convert"
+    dtype: Literal["float32", "float16"]
+    to: Literal["float32", "float16"]
     size: int
 
 

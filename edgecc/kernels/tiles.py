@@ -20,6 +20,7 @@ from edgecc.kernels import (
 )
 from edgecc.kernels import fully_connected_float as dense_float
 from edgecc.kernels import fully_connected_int8 as dense_int8
+from edgecc.kernels.float16 import derived
 from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.registry import KernelRecord, all_kernels, suited
 from edgecc.kernels.spec import Spec
@@ -104,5 +105,5 @@ def _floats() -> Iterator[KernelRecord]:
             for mr in range(1, min(MOST_ROWS, isa.accumulators // columns) + 1):
                 tile = replace(isa, columns=columns, accumulators=mr * columns)
                 convolution = conv2d_float.record(tile)
-                yield convolution
-                yield dense_float.of_convolution(convolution)
+                made = (convolution, dense_float.of_convolution(convolution))
+                yield from (*made, *derived(made))

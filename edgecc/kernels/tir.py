@@ -20,6 +20,8 @@ from tvm.ir import PointerType, PrimType, Var
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from edgecc.kernels.halves import Halves, half_type, stored
+
 Operand = tuple[str, int]  # (dtype, elements)
 UNBOUNDED = 1 << 30  # declared length of an area whose extent the code itself respects
 
@@ -54,10 +56,11 @@ class KernelBuilder:
 
     def weights(self, dtype: str, offset_bytes: int = 0) -> Any:
         """The packed constants from `offset_bytes` on, as elements of `dtype`."""
-        data = self._weights
+        data, kind = self._weights, half_type() if dtype == "float16" else dtype
         if offset_bytes:
             data = tirx.handle_add_byte_offset(data, offset_bytes)
-        return T.decl_buffer((UNBOUNDED,), dtype, data=data)
+        buffer = T.decl_buffer((UNBOUNDED,), kind, data=data)
+        return Halves(buffer, kind) if dtype == "float16" else buffer
 
     def area(self, dtype: str, offset_bytes: int) -> Any:
         """The scratch from `offset_bytes` on, as elements of `dtype`: a part of its own, read and
@@ -70,8 +73,16 @@ def _pointer(name: str, dtype: str) -> Any:
     return T.arg(name, Var(name, PointerType(PrimType(dtype))))
 
 
-def _buffers(prefix: str, operands: Sequence[Operand]) -> list[Any]:
-    return [(_pointer(f"{prefix}{i}", dtype), dtype, n) for i, (dtype, n) in enumerate(operands)]
+def _parameters(prefix: str, operands: Sequence[Operand]) -> list[Any]:
+    return [(_pointer(f"{prefix}{i}", stored(dtype)), dtype, n)
+            for i, (dtype, n) in enumerate(operands)]
+
+
+def _buffer(pointer: Any, dtype: str, count: int) -> Any:
+    """The operand's elements; halves are read and written as float32."""
+    kind = stored(dtype)
+    buffer = T.decl_buffer((count,), kind, data=pointer)
+    return buffer if kind == dtype else Halves(buffer, kind)
 
 
 @contextmanager
@@ -93,15 +104,15 @@ def kernel(
         with T.prim_func(s_tir=True):
             T.func_name(symbol)
             T.func_attr({"global_symbol": symbol, "tirx.noalias": not may_alias})
-            taken = _buffers("input", inputs)
+            taken = _parameters("input", inputs)
             if weights:
                 k._weights = _pointer("weights", "uint8")
-            given = _buffers("output", outputs)
+            given = _parameters("output", outputs)
             work = _pointer("scratch", scratch[0]) if scratch else None
             args = _pointer("args", "int32")
             k.begin, k.end = T.arg("begin", T.int32()), T.arg("end", T.int32())
-            k.inputs = [T.decl_buffer((n,), d, data=p) for p, d, n in taken]
-            k.outputs = [T.decl_buffer((n,), d, data=p) for p, d, n in given]
+            k.inputs = [_buffer(*each) for each in taken]
+            k.outputs = [_buffer(*each) for each in given]
             k.args = T.decl_buffer((UNBOUNDED,), "int32", data=args)
             if scratch:
                 k.scratch = T.decl_buffer((scratch[1],), scratch[0], data=work)
@@ -115,10 +126,15 @@ def vector(dtype: str, lanes: int) -> str:
 
 def load(buffer: Any, offset: Any, lanes: int = 1) -> Any:
     """`lanes` consecutive elements from `offset`."""
+    if isinstance(buffer, Halves):
+        return buffer.load(offset, lanes)
     return buffer[T.ramp(offset, 1, lanes) if lanes > 1 else offset]
 
 
 def store(buffer: Any, offset: Any, value: Any, lanes: int = 1) -> None:
+    if isinstance(buffer, Halves):
+        buffer.store(offset, value, lanes)
+        return
     T.buffer_store(buffer, value, [T.ramp(offset, 1, lanes) if lanes > 1 else offset])
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import onnx_ir as ir
 
-from edgecc.model.edit import constant, initializer, replace
+from edgecc.model.edit import constant, initializer, is_real, replace
 
 
 def gather_rows(model: ir.Model) -> bool:
@@ -32,7 +32,7 @@ def _biased(node: ir.Node) -> tuple[ir.Node, np.ndarray] | None:
         return None
     value = node.outputs[0]
     readers = list(value.uses())
-    if weights.ndim != 2 or weights.dtype != np.float32 or len(readers) != 1:
+    if weights.ndim != 2 or not is_real(weights) or len(readers) != 1:
         return None
     reader, index = readers[0]
     if reader.op_type != "Add" or reader.domain != "" or value.is_graph_output():
@@ -53,7 +53,7 @@ def _rewrite(graph: ir.Graph, node: ir.Node, add: ir.Node, bias: np.ndarray) -> 
         new = ir.Node("", op, inputs, ir.convenience.convert_attributes(attributes),
                       num_outputs=1, name=f"{base}_{suffix}")
         output = new.outputs[0]
-        output.name, output.type = f"{base}_{suffix}", ir.TensorType(ir.DataType.FLOAT)
+        output.name, output.type = f"{base}_{suffix}", left.type
         graph.insert_before(add, new)
         return output
 
@@ -62,7 +62,7 @@ def _rewrite(graph: ir.Graph, node: ir.Node, add: ir.Node, bias: np.ndarray) -> 
 
     flat = made("Reshape", [left, numbers(np.array([math.prod(rows), k]), "all")], "rows")
     product = made("Gemm", [flat, numbers(np.ascontiguousarray(weights.T), "weights"),
-                            numbers(bias.astype(np.float32), "bias")], "product", transB=1)
+                            numbers(bias.astype(weights.dtype), "bias")], "product", transB=1)
     replace(add, "Reshape", [product, numbers(np.array([*rows, n]), "shape")])
     graph.remove(node, safe=True)
     product.name = node.outputs[0].name  # by which nodes keep their names

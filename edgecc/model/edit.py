@@ -8,12 +8,25 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
+_REALS: dict[ir.DataType | None, np.dtype] = {
+    ir.DataType.FLOAT: np.dtype(np.float32), ir.DataType.FLOAT16: np.dtype(np.float16)}
+
 
 def constant(value: ir.Value | None) -> np.ndarray | None:
     """The array of an initializer, or None for anything computed or fed."""
     if value is None or value.const_value is None or value.is_graph_input():
         return None
     return value.const_value.numpy()
+
+
+def is_real(array: np.ndarray | None) -> bool:
+    """Whether an array is there, of float32 or float16."""
+    return array is not None and array.dtype in (np.float32, np.float16)
+
+
+def real_type(value: ir.Value) -> np.dtype | None:
+    """NumPy's type of a float32 or float16 value, None of others."""
+    return _REALS.get(value.dtype)
 
 
 def attribute(node: ir.Node, name: str, default: Any) -> Any:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 import onnx_ir as ir
 
-from edgecc.model.edit import attribute, constant, initializer, replace
+from edgecc.model.edit import (
+    attribute,
+    constant,
+    initializer,
+    is_real,
+    real_type,
+    replace,
+)
 
 OPSET = 17
 
@@ -72,7 +79,7 @@ def _over(node: ir.Node, centred: ir.Value | None, deviation: ir.Value | None) -
         return None
     mean, (average, epsilon) = _maker(sub.inputs[1], "ReduceMean"), variance
     x = sub.inputs[0]
-    if mean is None or x is None or mean.inputs[0] is not x or x.dtype != ir.DataType.FLOAT:
+    if mean is None or x is None or mean.inputs[0] is not x or real_type(x) is None:
         return None
     axes, same = _axes(mean), _axes(average)
     if axes is None or axes != same or not _is_square_of(average.inputs[0], sub):
@@ -133,7 +140,7 @@ def _rewrite(graph: ir.Graph, found: Found) -> None:
     last, scale = _constant_after(found, found.node, "Mul")
     last, shift = _constant_after(found, last, "Add")
     sizes = _sizes(found)
-    rows = [np.ones(sizes, np.float32) if scale is None else scale]
+    rows = [np.ones(sizes, real_type(found.x)) if scale is None else scale]
     rows += [] if shift is None else [shift]
     base = last.outputs[0].name
     constants = [initializer(graph, f"{base}_{name}", row) for name, row in
@@ -160,7 +167,7 @@ def _inserted(before: ir.Node, op_type: str, inputs: list[ir.Value], attributes:
     made = ir.Node("", op_type, inputs, ir.convenience.convert_attributes(attributes),
                    num_outputs=1, name=name)
     output = made.outputs[0]
-    output.name, output.type = name, ir.TensorType(ir.DataType.FLOAT)
+    output.name, output.type = name, inputs[0].type
     graph = before.graph
     assert isinstance(graph, ir.Graph)
     graph.insert_before(before, made)
@@ -181,7 +188,7 @@ def _constant_after(found: Found, node: ir.Node, op: str) -> tuple[ir.Node, np.n
 
 def _row(found: Found, array: np.ndarray) -> np.ndarray | None:
     """A constant that varies along the normalized axes only, as large as they are."""
-    if array.ndim > found.rank or array.dtype != np.float32:
+    if array.ndim > found.rank or not is_real(array):
         return None
     full = array.reshape((1,) * (found.rank - array.ndim) + array.shape)
     if any(n != 1 for i, n in enumerate(full.shape) if i not in found.axes):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx_ir as ir
 
-from edgecc.model.edit import attribute, constant, initializer, replace
+from edgecc.model.edit import attribute, constant, initializer, is_real, replace
 
 
 def canonicalise(model: ir.Model) -> bool:
@@ -31,12 +31,12 @@ def canonicalise(model: ir.Model) -> bool:
 def _gemm(graph: ir.Graph, node: ir.Node) -> bool:
     """Fold alpha, beta and transB into constant weights and bias."""
     weights = constant(node.inputs[1])
-    if weights is None or weights.dtype != np.float32 or attribute(node, "transA", 0):
+    if weights is None or not is_real(weights) or attribute(node, "transA", 0):
         return False
     stored = weights if attribute(node, "transB", 0) else weights.T
     if _is_canonical(node) or not _has_row_bias(node, len(stored)):
         return False
-    scaled = stored * np.float32(attribute(node, "alpha", 1.0))
+    scaled = (stored * np.float32(attribute(node, "alpha", 1.0))).astype(weights.dtype)
     _put(graph, node, "Gemm", node.inputs[0], scaled, _row_bias(node, len(stored)), {"transB": 1})
     return True
 
@@ -57,7 +57,7 @@ def _has_row_bias(node: ir.Node, n: int) -> bool:
     if _bias_input(node) is None:
         return True
     value = constant(_bias_input(node))
-    if value is None or value.dtype != np.float32:
+    if value is None or not is_real(value):
         return False
     return value.size == 1 or (value.size == n and value.shape[-1] == n)
 
@@ -78,11 +78,12 @@ def _put(
     bias: np.ndarray | None,
     attributes: Mapping[str, Any],
 ) -> None:
-    """A linear node in the place of `node`; its constants are named after what it computes."""
+    """A linear node in the place of `node`; its constants are named after what it computes. The
+    bias is of the weights' type."""
     base = node.outputs[0].name
-    inputs = [source, initializer(graph, f"{base}_weights", weights.astype(np.float32))]
+    inputs = [source, initializer(graph, f"{base}_weights", weights)]
     if bias is not None and bias.any():
-        inputs.append(initializer(graph, f"{base}_bias", bias.astype(np.float32)))
+        inputs.append(initializer(graph, f"{base}_bias", bias.astype(weights.dtype)))
     replace(node, op_type, inputs, attributes)
 
 
@@ -90,7 +91,7 @@ def _matmul(graph: ir.Graph, node: ir.Node) -> bool:
     left, weights = node.inputs[0], constant(node.inputs[1])
     if left is None or left.shape is None or len(left.shape) != 2:
         return False
-    if weights is None or weights.ndim != 2 or weights.dtype != np.float32:
+    if weights is None or weights.ndim != 2 or not is_real(weights):
         return False
     _put(graph, node, "Gemm", left, weights.T, None, {"transB": 1})
     return True
@@ -102,18 +103,18 @@ def _sub(graph: ir.Graph, node: ir.Node) -> bool:
 
 
 def _div(graph: ir.Graph, node: ir.Node) -> bool:
-    """Div by a constant is Mul by its reciprocal (one float32 rounding apart)."""
-    return _as_commutative(graph, node, "Mul", lambda value: np.float32(1) / value)
+    """Div by a constant is Mul by its reciprocal (one rounding apart)."""
+    return _as_commutative(graph, node, "Mul", lambda value: 1 / value)
 
 
 def _as_commutative(
     graph: ir.Graph, node: ir.Node, op_type: str, turn: Callable[[np.ndarray], np.ndarray]
 ) -> bool:
     value = constant(node.inputs[1])
-    if value is None or value.dtype != np.float32:
+    if value is None or not is_real(value):
         return False
     with np.errstate(divide="ignore", over="ignore"):
-        turned = np.asarray(turn(value), np.float32)
+        turned = np.asarray(turn(value), value.dtype)
     if not np.isfinite(turned).all():
         return False
     other = initializer(graph, f"{node.outputs[0].name}_constant", turned)
@@ -141,7 +142,7 @@ def _foldable(producer: ir.Node, value: ir.Value | None) -> bool:
     if producer.op_type == "Gemm" and not _is_canonical(producer):
         return False
     constants = [constant(v) for v in producer.inputs[1:] if v is not None]
-    ours = all(c is not None and c.dtype == np.float32 for c in constants)
+    ours = all(is_real(c) for c in constants)
     return ours and len(value.uses()) == 1 and not value.is_graph_output()
 
 
@@ -151,7 +152,7 @@ def _per_channel(producer: ir.Node, value: np.ndarray) -> np.ndarray | None:
     assert weights is not None
     channels, rank = weights.shape[0], weights.ndim
     axis = 1
-    if value.ndim > rank or value.dtype != np.float32:
+    if value.ndim > rank or not is_real(value):
         return None
     full = value.reshape((1,) * (rank - value.ndim) + value.shape)
     if any(d != 1 for i, d in enumerate(full.shape) if i != axis):
@@ -165,14 +166,15 @@ def _put_affine(graph: ir.Graph, producer: ir.Node, node: ir.Node, value: np.nda
     weights = constant(producer.inputs[1])
     assert weights is not None
     bias = constant(producer.inputs[2]) if len(producer.inputs) > 2 else None
-    bias = np.zeros(weights.shape[0], np.float32) if bias is None else bias
+    bias = np.zeros(weights.shape[0], np.float32) if bias is None else bias.astype(np.float32)
+    dtype = weights.dtype
     if node.op_type == "Mul":
         weights = weights * value.reshape((-1,) + (1,) * (weights.ndim - 1))
         bias = bias * value
     else:
         bias = bias + value
     source, attributes = producer.inputs[0], dict(producer.attributes)
-    _put(graph, node, producer.op_type, source, weights, bias, attributes)
+    _put(graph, node, producer.op_type, source, weights.astype(dtype), bias, attributes)
     graph.remove(producer, safe=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from edgecc.model.edit import attribute, constant, initializer, replace
+from edgecc.model.edit import attribute, constant, initializer, real_type, replace
 
 
 def replace_left_over(model: ir.Model) -> bool:
@@ -37,12 +37,13 @@ def _to_depthwise(graph: ir.Graph, node: ir.Node) -> bool:
     parameters = [constant(v) for v in node.inputs[1:5]]
     if value is None or value.shape is None or any(p is None for p in parameters):
         return False
-    if len(value.shape) not in (3, 4) or attribute(node, "training_mode", 0):
+    dtype = real_type(value)
+    if dtype is None or len(value.shape) not in (3, 4) or attribute(node, "training_mode", 0):
         return False
     gamma, beta, mean, variance = (p.astype(np.float64) for p in parameters if p is not None)
     factor = gamma / np.sqrt(variance + attribute(node, "epsilon", 1e-5))
-    weights = factor.reshape((-1, 1) + (1,) * (len(value.shape) - 2)).astype(np.float32)
-    bias = (beta - mean * factor).astype(np.float32)
+    weights = factor.reshape((-1, 1) + (1,) * (len(value.shape) - 2)).astype(dtype)
+    bias = (beta - mean * factor).astype(dtype)
     inputs = [
         value,
         initializer(graph, f"{node.outputs[0].name}_weights", weights),

@@ -20,6 +20,7 @@ from edgecc.schedule.moves import Interpolate, Take
 from edgecc.schedule.ops import (
     Affine,
     Concat,
+    Convert,
     Conv,
     Dense,
     Dequantize,
@@ -38,7 +39,7 @@ from edgecc.schedule.ops import (
 )
 
 IMAGES = (Conv, Pool)
-ELEMENTWISE = (Unary, Lookup, Quantize, Dequantize, Recentre)
+ELEMENTWISE = (Unary, Lookup, Quantize, Dequantize, Recentre, Convert)
 
 
 @dataclass(frozen=True, eq=False)

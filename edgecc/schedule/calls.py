@@ -14,6 +14,7 @@ from edgecc.schedule.arrange import Arranged
 from edgecc.schedule.numbers import Call, quantization
 from edgecc.schedule.ops import (
     Conv,
+    Convert,
     Dense,
     Dequantize,
     Lookup,
@@ -73,8 +74,14 @@ def _elementwise(arranged: Arranged, name: str, spec: specs.Spec, constants: dic
 def _unary(arranged: Arranged, op: Unary) -> Call:
     size = arranged.tensor(op.output).size
     constants = {key: np.float32(value) for key, value in op.numbers.items()}
-    spec = specs.Unary("float32", op.function, size)  # type: ignore[arg-type]
+    spec = specs.Unary(arranged.tensor(op.output).dtype, op.function, size)  # type: ignore
     return _elementwise(arranged, op.output, spec, constants)
+
+
+def _convert(arranged: Arranged, op: Convert) -> Call:
+    x, y = arranged.tensor(op.inputs[0]), arranged.tensor(op.output)
+    spec = specs.Convert(x.dtype, y.dtype, y.size)  # type: ignore[arg-type]
+    return _elementwise(arranged, y.name, spec, {})
 
 
 def _lookup(arranged: Arranged, op: Lookup) -> Call:
@@ -120,6 +127,7 @@ def call_of(arranged: Arranged, op: Op) -> Call:
 CALLS: dict[type[Op], Callable[[Arranged, Any], Call]] = {
     Conv: _conv, Dense: _dense, Pool: _pool, Softmax: _softmax,
     Unary: _unary, Lookup: _lookup, Quantize: _quantize,
-    Dequantize: _dequantize, Recentre: _recentre, Relayout: _relayout, **math_calls.CALLS,
+    Dequantize: _dequantize, Recentre: _recentre, Relayout: _relayout,
+    Convert: _convert, **math_calls.CALLS,
     **movement_calls.CALLS,
 }

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgecc.kernels.spec import is_real
 from edgecc.schedule.joined import join_tables, lift_clamps
 from edgecc.schedule.moves import Take, compose_takes, zero_pads
 from edgecc.schedule.ops import (
@@ -186,7 +187,7 @@ def fuse_residual(graph: Graph, op: Op) -> dict[str, Op | None] | None:
 
 def _may_add(graph: Graph, host: Conv | Dense, add: Op, other: str) -> bool:
     own, residual, out = (graph.tensors[n] for n in (host.output, other, add.output))
-    clamped_float = own.dtype == "float32" and host.clamp is not None
+    clamped_float = is_real(own.dtype) and host.clamp is not None
     return (graph.only_use(host.output) is add and len(host.inputs) == 1 and not clamped_float
             and own.shape == residual.shape == out.shape
             and own.dtype == residual.dtype == out.dtype)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 
 from edgecc.kernels import math_spec as specs
-from edgecc.kernels.spec import Spec
+from edgecc.kernels.spec import REAL as REALS
+from edgecc.kernels.spec import Spec, is_real
 
 Views = list[tuple[str, tuple[int, ...]]]
 Expected = dict[str, tuple[str, tuple[int, ...]]]
 VALUE: tuple[str, tuple[int, ...]] = ("int8 value", ())
 REAL: tuple[str, tuple[int, ...]] = ("float32", ())
 ZEROS = {"input_zero_point": VALUE, "output_zero_point": VALUE}
-LIMITS = {"int8": {"lo": VALUE, "hi": VALUE}, "float32": {"lo": REAL, "hi": REAL}}
+LIMITS = {"int8": {"lo": VALUE, "hi": VALUE}, **dict.fromkeys(REALS, {"lo": REAL, "hi": REAL})}
 
 
 def views(spec: Spec) -> tuple[Views, Views] | None:
@@ -51,7 +52,7 @@ def constants(spec: Spec) -> Expected:
         return _rowwise(spec)
     if isinstance(spec, specs.Normalize):
         row = ("float32", (spec.groups * spec.m,))
-        own = {"epsilon": REAL} if spec.dtype == "float32" else {**ZEROS, "floor": REAL}
+        own = {"epsilon": REAL} if is_real(spec.dtype) else {**ZEROS, "floor": REAL}
         return {**own, "scale": row, "shift": row}
     if isinstance(spec, specs.Reduce):
         sums = spec.dtype == "int8" and spec.kind in ("sum", "mean")

@@ -59,9 +59,9 @@ def weighted(op: Conv | Dense, x: Tensor, y: Tensor, residual: Tensor | None,
     """Constants of a convolution or matrix product; `weights` are already in kernel order."""
     count = weights.shape[0]
     clamp = limits(op.clamp, y.dtype)
-    if y.dtype == "float32":
+    if specs.is_real(y.dtype):
         bias = np.zeros(count) if op.bias is None else op.bias.real
-        return {"weights": np.ascontiguousarray(weights, np.float32),
+        return {"weights": np.ascontiguousarray(weights, y.dtype),
                 "bias": np.array(np.broadcast_to(bias, count), np.float32), **clamp}
     zx, zy = quantization(x), quantization(y)
     inner = op.inner.quantization if op.inner else zy
@@ -86,7 +86,7 @@ def _residual(op: Conv | Dense, out: Quantization, other: Quantization) -> dict[
 
 
 def stored_weights(weights: Constant, dtype: str) -> np.ndarray:
-    if dtype == "float32":
+    if specs.is_real(dtype):
         return weights.real
     assert weights.integers is not None, "int8 operators have integer weights"
     return weights.integers

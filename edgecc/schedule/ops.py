@@ -1,8 +1,8 @@
 """Typed operators between the ONNX model and the Program: what every stage of schedule edits.
 
 Tensors keep their ONNX shape throughout; layouts are decided later. An operator's arithmetic is
-int8 or float32 as its output tensor's dtype says. Values are frozen; a Graph is rebuilt, not
-patched.
+int8, or that of reals stored as float32 or float16, as its output tensor's dtype says. Values
+are frozen; a Graph is rebuilt, not patched.
 """
 
 from __future__ import annotations
@@ -33,12 +33,20 @@ class Tensor:
 @dataclass(frozen=True, eq=False)
 class Constant:
     """A constant: `real` values, and if it came through DequantizeLinear the integers too
-    (int8 around zero, or int32), with one scale, or one per index of `axis`."""
+    (int8 around zero, or int32), with one scale, or one per index of `axis`. `half`: the model
+    has it in float16; `real` is float32 then too."""
 
     real: np.ndarray
     integers: np.ndarray | None = None
     scale: np.ndarray | None = None
     axis: int | None = None
+    half: bool = False
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> Constant:
+        """A constant of the model."""
+        half = values.dtype == np.float16
+        return cls(values.astype(np.float32) if half else values, half=half)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +73,7 @@ class Inner:
 
 @dataclass(frozen=True, eq=False)
 class Clamped(Op):
-    """An operator with an output clamp: real numbers in float32, integers in int8.
+    """An operator with an output clamp: real numbers, or integers in int8.
 
     With a second input on Conv and Dense, that input is added (residual); in int8 after a
     requantization to `inner`.
@@ -160,6 +168,11 @@ class Quantize(Op):
 @dataclass(frozen=True, eq=False)
 class Dequantize(Op):
     """int8 to float32, parameters as the input tensor's."""
+
+
+@dataclass(frozen=True, eq=False)
+class Convert(Op):
+    """float16 to float32, or back."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from edgecc.errors import UnsupportedModel
+from edgecc.kernels.spec import is_real
 from edgecc.schedule.ops import Constant, Graph, Op, Tensor, prune
 from edgecc.schedule.program import ITEM_BYTES, Quantization
 
@@ -65,7 +66,10 @@ class Node:
         """An input as a tensor, constant or not."""
         if not self.is_constant(index):
             return self.tensor(index)
-        return self.fixed(f"{self.node.inputs[index].name}.fixed", self.numbers(index))
+        values = self.numbers(index)
+        if self.constant(index).half:
+            values = values.astype(np.float16)
+        return self.fixed(f"{self.node.inputs[index].name}.fixed", values)
 
     def fixed(self, name: str, values: np.ndarray) -> Tensor:
         """A tensor that has the same values in every run."""
@@ -79,8 +83,9 @@ class Node:
 
     def float_tensor(self, index: int = 0) -> Tensor:
         found = self.tensor(index)
-        if found.dtype != "float32":
-            self.refuse(f"input {index} ({found.name}) is {found.dtype}, float32 is needed",
+        if not is_real(found.dtype):
+            self.refuse(f"input {index} ({found.name}) is {found.dtype}, float32 or float16 is "
+                        "needed",
                         "quantized models must be in QDQ form: integers go through "
                         "DequantizeLinear")
         return found
@@ -112,15 +117,17 @@ class Node:
             self.refuse(f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast")
 
     def emit(self, kind: type[Op], inputs: Sequence[str], shape: Sequence[int], *,
-             last: bool = True, like: Tensor | None = None, dtype: str = "float32",
+             last: bool = True, like: Tensor | None = None, dtype: str | None = None,
              quantization: Quantization | None = None, output: int = 0, **fields: Any) -> Tensor:
-        """Append an operator; `last` gives the node's own output, otherwise one in between."""
+        """Append an operator; `last` gives the node's own output, otherwise one in between.
+        Without `dtype` it is float16 where some input is, else float32."""
         name = self.node.outputs[output].name
         if not last:
             self._made += 1
             name = f"{self.output}.{self._made}"
         if like is not None:
             dtype, quantization = like.dtype, like.quantization
+        dtype = self._real(inputs) if dtype is None else dtype
         shape = tuple(int(n) for n in shape)
         if min(shape, default=1) < 1:
             self.refuse(f"output {name} would have shape {shape}, with no elements")
@@ -128,6 +135,10 @@ class Node:
         self.building.tensors[name] = tensor
         self.building.ops.append(kind(self.name, tuple(inputs), name, (self.name,), **fields))
         return tensor
+
+    def _real(self, inputs: Sequence[str]) -> str:
+        dtypes = {self.building.tensors[name].dtype for name in inputs}
+        return "float16" if "float16" in dtypes else "float32"
 
     def emit_constant(self, value: Constant) -> None:
         self.building.constants[self.output] = value
@@ -147,7 +158,7 @@ def read_graph(model: Any) -> Graph:
     graph = model.graph
     building = Building(model.opset_imports.get("", 1))
     for name, value in graph.initializers.items():
-        building.constants[name] = Constant(value.const_value.numpy())
+        building.constants[name] = Constant.of(value.const_value.numpy())
     inputs = [v for v in graph.inputs if v.name not in building.constants]
     for value in inputs:
         building.tensors[value.name] = _input_tensor(value)
@@ -194,7 +205,8 @@ def _write_constant(building: Building, name: str) -> None:
     """An output whose value never changes is written in every run."""
     from edgecc.schedule.moves import Fixed
 
-    values = building.constants[name].real
+    constant = building.constants[name]
+    values = constant.real.astype(np.float16) if constant.half else constant.real
     if values.dtype.name not in ITEM_BYTES or not values.size:
         raise UnsupportedModel(f"output {name} is a constant of {values.size} {values.dtype}",
                                where=name, needed=f"some elements of {', '.join(ITEM_BYTES)}",

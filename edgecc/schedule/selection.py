@@ -11,7 +11,7 @@ from typing import Any
 from edgecc.errors import ConfigError, UnsupportedModel
 from edgecc.kernels import registry, tiles
 from edgecc.kernels.registry import KernelRecord
-from edgecc.kernels.spec import Spec
+from edgecc.kernels.spec import Spec, is_real
 from edgecc.schedule.program import Kernel
 
 # what only moves values asks nothing of the chip's arithmetic
@@ -84,9 +84,10 @@ def _of_tile(spec: Spec, target: Any, step: str,
 
 
 def _check_dtype(spec: Spec, target: Any, where: str) -> None:
-    if spec.dtype in (*target.dtypes, "bool") or spec.op in MOVES:
+    arithmetic = "float32" if is_real(spec.dtype) else spec.dtype  # what float16 is widened to
+    if arithmetic in (*target.dtypes, "bool") or spec.op in MOVES:
         return
-    to_int8 = spec.dtype == "float32" and "int8" in target.dtypes
+    to_int8 = is_real(spec.dtype) and "int8" in target.dtypes
     raise UnsupportedModel(
         f"target {target.name} does not compute in {spec.dtype}", where=where, needed=spec.dtype,
         available=", ".join(target.dtypes),

@@ -40,6 +40,8 @@ def expected_views(spec: specs.Spec) -> tuple[Views, Views]:
         return [("uint8", (spec.size,))], [("int8", (spec.size,))]
     if isinstance(spec, specs.Dequantize):
         return [("int8", (spec.size,))], [("float32", (spec.size,))]
+    if isinstance(spec, specs.Convert):
+        return [(spec.dtype, (spec.size,))], [(spec.to, (spec.size,))]
     if isinstance(spec, moving.Take):
         return [(spec.dtype, spec.shape)], [(spec.dtype, spec.output_shape)]
     if isinstance(spec, moving.Interpolate):
@@ -89,8 +91,8 @@ def expected_constants(spec: specs.Spec) -> Expected:
 
 
 def _weighted(spec, weights: tuple[int, ...], count: int) -> Expected:
-    if spec.dtype == "float32":
-        return {"weights": ("float32", weights), "bias": ("float32", (count,)),
+    if specs.is_real(spec.dtype):
+        return {"weights": (spec.dtype, weights), "bias": ("float32", (count,)),
                 "lo": REAL, "hi": REAL}
     found = {"weights": ("int8", weights), "bias": ("int32", (count,)),
              "scale": ("float32", (count,)), "input_zero_point": VALUE,
@@ -102,7 +104,7 @@ def _weighted(spec, weights: tuple[int, ...], count: int) -> Expected:
 
 
 def _binary(spec: specs.Binary | Broadcast) -> Expected:
-    if spec.dtype == "float32":
+    if specs.is_real(spec.dtype):
         return {"lo": REAL, "hi": REAL}
     found = {"ratio": REAL, "a_zero_point": VALUE, "b_zero_point": VALUE,
              "output_zero_point": VALUE, "lo": VALUE, "hi": VALUE}

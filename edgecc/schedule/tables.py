@@ -14,6 +14,7 @@ import numpy as np
 
 from edgecc.kernels.functions import unary_of
 from edgecc.kernels.math_reference import FLOAT
+from edgecc.kernels.spec import is_real
 from edgecc.schedule.ops import Affine, Binary, Dequantize, Graph, Lookup, Op, Unary
 from edgecc.schedule.program import Quantization
 from edgecc.schedule.rounding import EVERY, dequantized, quantized
@@ -75,9 +76,9 @@ class _Evaluation:
 
 
 def is_elementwise(graph: Graph, op: Op) -> bool:
-    """Whether an operator works on one float32 shape with nothing but constant numbers."""
+    """Whether an operator works on reals of one shape with nothing but constant numbers."""
     shapes = {graph.tensors[name].shape for name in (*op.inputs, op.output)}
-    if len(shapes) != 1 or graph.tensors[op.output].dtype != "float32":
+    if len(shapes) != 1 or not is_real(graph.tensors[op.output].dtype):
         return False
     if isinstance(op, Affine):
         return op.clamp is None and max(op.scale.size, op.shift.size, op.divisor.size) == 1

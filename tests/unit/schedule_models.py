@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.kernels import registry
+from edgecc.kernels.float16 import COMPUTED
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.runs import DTYPES
 from edgecc.schedule import check_program, schedule
@@ -31,6 +32,8 @@ def plain_record(op, dtype, **changes):
 
 MOVING = ("transpose", "take", "fixed")  # these take any dtype
 PLAIN = (*(plain_record(op, dtype) for op in OPS for dtype in ("int8", "float32")),
+         *(plain_record(op, "float16") for op in COMPUTED),
+         *(plain_record("convert", dtype) for dtype in ("float16", "float32")),
          plain_record("interpolate", "int8"), plain_record("interpolate", "float32"),
          plain_record("compare", "float32"), plain_record("compare", "bool"),
          plain_record("choose", "float32"), plain_record("choose", "int8"),

@@ -72,7 +72,7 @@ BAD = {
                            {"c": f(2)}), "is a constant where a computed tensor"),
     "integers without DQ": (raw([node("Relu", ["x"], ["y"], name="bad")],
                                 {"x": (IMAGE, TensorProto.INT8)}, {"y": IMAGE}),
-                            "is int8, float32 is needed"),
+                            "is int8, float32 or float16 is needed"),
     "groups": (one("Conv", f(4, 5, 1, 1), group=1), "do not fit 6 input channels"),
     "kernel rank": (one("Conv", f(4, 6, 1)), "kernel .1,. does not fit"),
     "3-D convolution": (one("Conv", f(4, 6, 1, 1, 1), shape=(1, 6, 3, 3, 3)), "5 dimensions"),

@@ -9,6 +9,7 @@ from edgecc.errors import ConfigError
 from edgecc.lower.runner_glue import runtime_text
 from edgecc.lower.self_test import self_test
 from edgecc.rpc.golden import vectors_of
+from edgecc.tolerance import of_manifest
 
 PORT = ("baremetal.h", "semihost.h", "console.c", "words.c", "app.c")
 START = {"thumb": "start_arm.c", "riscv32": "start_riscv.c"}
@@ -37,7 +38,7 @@ def tests(bundle: Any) -> dict[str, bytes]:
     """The self-test: header and source."""
     manifest = bundle.manifest
     vectors = [(v.inputs, v.outputs) for v in vectors_of(bundle.files, manifest)]
-    texts = self_test(manifest["name"], manifest["outputs"], vectors)
+    texts = self_test(manifest["name"], manifest["outputs"], vectors, of_manifest(manifest))
     return {path: text.encode() for path, text in texts.items()}
 
 

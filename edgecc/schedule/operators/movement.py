@@ -8,6 +8,7 @@ import numpy as np
 
 from edgecc.schedule.moves import Fixed
 from edgecc.schedule.operators import operator
+from edgecc.schedule.operators.dense import transposed
 from edgecc.schedule.ops import Concat, Constant, Reshape, Tensor, Transpose
 from edgecc.schedule.reader import Node
 
@@ -33,7 +34,7 @@ def constant(node: Node) -> None:
         array = array if given is None else np.array(given, dtype)
     if array is None:
         node.refuse("only Constant with a tensor or numbers is supported")
-    node.emit_constant(Constant(array))
+    node.emit_constant(Constant.of(array))
 
 
 def _reshape(node: Node, shape) -> None:
@@ -104,6 +105,10 @@ def unsqueeze(node: Node) -> None:
 
 @operator("Transpose")
 def transpose(node: Node) -> None:
+    if node.is_constant(0) and node.constant(0).real.ndim == 2:  # weights behind DequantizeLinear
+        turned = [int(p) for p in node.attribute("perm", (1, 0))] == [1, 0]
+        node.emit_constant(transposed(node.constant(0)) if turned else node.constant(0))
+        return
     x = node.tensor()
     rank = len(x.shape)
     perm = tuple(int(p) for p in node.attribute("perm", range(rank - 1, -1, -1)))

@@ -126,6 +126,8 @@ def lp_normalization(node: Node) -> None:
                      function="l1" if p == 1 else "sum_square", axes=axis)
     if p == 2:
         norm = node.emit(Unary, [norm.name], kept, last=False, function="sqrt")
-    least = {"lo": float(np.finfo(np.float32).tiny), "hi": np.inf}  # zeros stay zeros
+    finfo = np.finfo(x.dtype)
+    least = {"lo": float(finfo.tiny if x.dtype == "float32" else finfo.smallest_subnormal),
+             "hi": np.inf}  # zeros stay zeros
     norm = node.emit(Unary, [norm.name], kept, last=False, function="clip", numbers=least)
     node.emit(Binary, [x.name, norm.name], x.shape, function="div")
