@@ -14,7 +14,7 @@ IMPLEMENTED: dict[str, tuple] = {
     "optimization": tuple(LEVELS),
     "fusion": (True, False),
     "quantization": ("none", "int8"),
-    "layout": ("auto", "NHWC"),
+    "layout": ("auto", "NHWC", "NCHW"),
     "io": ("auto", "int8", "float32"),
     "observer": ("minmax", "percentile", "entropy", "mse"),
     "check": ("structure", "full"),
@@ -38,6 +38,8 @@ class CompileConfig:
     least estimated instructions of a step that are worth a thread. `unroll`: the size up to which
 LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others.
+    `layout` is of pictures at the inputs and outputs: NHWC as kernels want them, or NCHW, the
+    model's own order, which steps of the program turn.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
     `threads` share the large steps; the results do not depend on their number.
     `toolchain`: None for the target's own (ziglang), or an argv such as

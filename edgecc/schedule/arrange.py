@@ -57,17 +57,20 @@ class Arranged:
         return sum(isinstance(op, Relayout) for op in self.graph.ops)
 
 
-def arrange(graph: Graph) -> Arranged:
-    """Layouts for every tensor, with as few conversions as the greedy walk needs."""
+def arrange(graph: Graph, model_order: bool = False) -> Arranged:
+    """Layouts for every tensor, with as few conversions as the greedy walk needs; inputs and
+    outputs keep the model's own order of axes with `model_order`."""
     work = Arranging(graph, tensors=dict(graph.tensors))
     for name in graph.inputs:
-        work.layouts[name] = _input_layout(graph, name)
+        own = row_major(graph.tensors[name].shape)
+        work.layouts[name] = own if model_order else _input_layout(graph, name)
     for op in graph.ops:
         rule = next(rule for kinds, rule in RULES if isinstance(op, kinds))
         names, out = rule(work, op)
         work.layouts[op.output] = out
         work.ops.append(replace(op, inputs=tuple(names)))
-    outputs = tuple(_output(work, name) for name in graph.outputs)
+    outputs = tuple(work.want(name, row_major(work.shape(name))) if model_order
+                    else _output(work, name) for name in graph.outputs)
     ports = {**graph.ports, **{new: graph.ports[old] for old, new in
                                zip(graph.outputs, outputs, strict=True)}}
     changed = replace(graph, outputs=outputs, ports=ports)

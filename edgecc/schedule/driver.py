@@ -34,7 +34,7 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
     if config.fusion and not level.plain:
         graph = fuse(recognize(graph), config.fusion_max_operators)
         graph = remove_dead_channels(graph)
-    arranged = arrange(split_transposed(graph))
+    arranged = arrange(split_transposed(graph), config.layout == "NCHW")
     program = emit(arranged, target, config.name or identifier(graph.name, "model"),
                    Choice(level.small, config.tiles))
     program = spread(program, config.threads, target)

@@ -91,7 +91,7 @@ def test_wrong_arguments_are_one_line_and_code_2(words, capsys):
     (["--tile", "conv"], "is not a new STEP=TILE"),
     (["--tile", "a=1x4", "--tile", "a=2x4"], "is not a new STEP=TILE"),
     (["--tiles", "none.json"], "cannot be read"),
-    (["--layout", "NCHW"], "layout='NCHW'"),
+    (["--layout", "CHWN"], "layout='CHWN'"),
     (["--observer", "x"], "observer='x'"),
     (["--check", "x"], "check='x'"),
     (["--shape", "x"], "has no NAME=VALUE"),

@@ -2,6 +2,8 @@
 
 import json
 
+import numpy as np
+import onnx
 import pytest
 from pipeline_models import network, samples
 
@@ -15,6 +17,7 @@ from edgecc.kernels import registry, tiles
 from edgecc.kernels.spec import Conv2d
 from edgecc.levels import LEVELS, shaped
 from edgecc.model import load
+from edgecc.schedule.interpret import from_port, interpret, to_port
 from edgecc.schedule.program import Kernel
 from edgecc.targets import get_target
 from edgecc.tune import tiles_file
@@ -183,3 +186,28 @@ def test_what_is_written_is_read(tmp_path):
         {"name": n, "signature": s, "kernel": k} for n, s, k in kernels]}
     (tmp_path / "t.json").write_text(tiles_file.text(manifest))
     assert tiles_file.read(tmp_path / "t.json") == {"s1": "k1", "b": "k2", "s2": "k1"}
+
+
+def test_nchw_keeps_the_models_own_order_at_both_ends_and_gives_the_same_values():
+    made, found = maps(), {}
+    given = np.random.default_rng(0).integers(-128, 128, (1, 3, 6, 5)).astype(np.int8)
+    for layout in ("NHWC", "NCHW"):
+        program = schedule.schedule(load(made), PI, config=CompileConfig(layout=layout),
+                                    context=Context())
+        (port,), (out,) = program.entry().inputs, program.entry().outputs
+        inputs = {port.name: to_port(port, given.astype(np.float32))}
+        found[layout] = from_port(out, interpret(program, inputs)[out.name])
+        assert (port.permutation is None, out.permutation is None) == (layout == "NCHW",) * 2
+        assert port.view.shape == ((1, 3, 6, 5) if layout == "NCHW" else (1, 6, 5, 3))
+    assert np.array_equal(found["NHWC"], found["NCHW"]) and found["NCHW"].shape == (1, 4, 6, 5)
+
+
+def maps():
+    """A convolution from picture to picture."""
+    weights = np.random.default_rng(1).standard_normal((4, 3, 3, 3)).astype(np.float32)
+    node = onnx.helper.make_node("Conv", ["x", "w"], ["y"], pads=[1, 1, 1, 1])
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, c, 6, 5])
+            for name, c in (("x", 3), ("y", 4))]
+    graph = onnx.helper.make_graph([node], "maps", ends[:1], ends[1:],
+                                   [onnx.numpy_helper.from_array(weights, "w")])
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
