@@ -6,21 +6,24 @@ from edgecc.targets.target import Region, Target, Toolchain
 VNNI = frozenset({"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vnni"})
 
 
+def cpu_of(architecture: str, have: frozenset[str]) -> str:
+    """LLVM's name of a core that has no more than these features."""
+    if architecture == "aarch64":
+        return "cortex-a76" if "dotprod" in have else "generic"
+    if have >= VNNI:
+        return "icelake-server"
+    if have >= {"avx2", "fma", "avxvnni"}:
+        return "alderlake"
+    return "haswell" if have >= {"avx2", "fma"} else "x86-64"
+
+
 def _host() -> Target:
     have, architecture = host_cpu.features(), host_cpu.architecture()
-    if architecture == "aarch64":
-        cpu = "cortex-a76" if "dotprod" in have else "generic"
-    elif have >= VNNI:
-        cpu = "icelake-server"
-    elif have >= {"avx2", "fma", "avxvnni"}:
-        cpu = "alderlake"
-    else:
-        cpu = "haswell" if {"avx2", "fma"} <= have else "x86-64"
     return Target(
         name="host",
         description="this workstation",
         triple=f"{architecture}-linux-gnu",
-        cpu=cpu,
+        cpu=cpu_of(architecture, have),
         features=have,
         architecture=architecture,
         cores=host_cpu.cores(),
