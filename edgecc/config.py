@@ -13,9 +13,9 @@ from edgecc.levels import LEVELS
 IMPLEMENTED: dict[str, tuple] = {
     "optimization": tuple(LEVELS),
     "fusion": (True, False),
-    "quantization": ("none", "int8"),
+    "quantization": ("none", "int8", "float16"),
     "layout": ("auto", "NHWC", "NCHW"),
-    "io": ("auto", "int8", "float32"),
+    "io": ("auto", "int8", "float32", "float16"),
     "observer": ("minmax", "percentile", "entropy", "mse"),
     "check": ("structure", "full"),
 }
@@ -37,7 +37,8 @@ class CompileConfig:
     a kernel's name. `fusion_max_operators`: most ONNX operators in one step. `parallel_chunk`:
     least estimated instructions of a step that are worth a thread. `unroll`: the size up to which
 LLVM may unroll loops that kernels left. None: the target's own, or no bound.
-    `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others.
+    `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others; float16
+    models keep their ports, and `quantization="float16"` has float16 ones with `io="float16"`.
     `layout` is of pictures at the inputs and outputs: NHWC as kernels want them, or NCHW, the
     model's own order, which steps of the program turn.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.

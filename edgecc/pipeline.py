@@ -61,7 +61,8 @@ def prepare(
     """The verbs that know no target: what they give serves every target of one config."""
     from edgecc import line, model, quantize
 
-    tell, report = Teller(context), None
+    tell = Teller(context)
+    report: Any = None
     source = model.imported(source, shapes=config.shapes, example_inputs=example_inputs)
     origin, calibration = Origin.of(source, config), line.repeatable(calibration)
     context = tell.context
@@ -75,6 +76,9 @@ def prepare(
         graph, report = quantize.quantize(graph, calibration, config=config, context=context)
         model.check_model(graph)
         quantize.check_quantized(graph)
+    elif config.quantization == "float16":
+        graph, report = quantize.to_float16(graph, calibration, config=config, context=context)
+        model.check_model(graph)
     tell.dump("quantize", lambda: model.to_text(graph))
     return Prepared(graph, original, report, samples, origin)
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     import numpy as np
     import onnx_ir as ir
 
+    from edgecc.quantize.half_report import HalfReport
     from edgecc.quantize.report import QuantReport
 
-__all__ = ["agreement", "check_quantized", "is_qdq", "quantize"]
+__all__ = ["agreement", "check_quantized", "is_qdq", "quantize", "to_float16"]
 
 
 def quantize(
@@ -37,6 +38,21 @@ def quantize(
     from edgecc.quantize import quantizer
 
     return quantizer.quantize(model, calibration, config or CompileConfig(), context or Context())
+
+
+def to_float16(
+    model: ir.Model, calibration: Any = None, *, config: CompileConfig | None = None,
+    context: Context | None = None,
+) -> tuple[ir.Model, HalfReport]:
+    """A float32 model in float16, with float32 where float16 does not reach.
+
+    `calibration` as in `quantize`, or None: activations are then not checked. Ports stay float32
+    but with `config.io` float16.
+    Raises: QuantizationError for constants beyond float16, models without float32, QDQ models.
+    """
+    from edgecc.quantize import half
+
+    return half.to_float16(model, calibration, config or CompileConfig(), context or Context())
 
 
 def is_qdq(model: ir.Model) -> bool:

@@ -127,7 +127,7 @@ def make(
         ),
         output_sqnr_db=output.db,
         worst=_worst(model, noise),
-        int8_macs_fraction=_macs_fraction(model, set(inserted.weights) | {
+        int8_macs_fraction=macs_fraction(model, set(inserted.weights) | {
             name for name, kind in assignment.kinds.items() if kind == "product"}),
         observer=observer,
         samples=count,
@@ -176,10 +176,11 @@ def _weight_rows(model: ir.Model, weights: Mapping[str, Weights]) -> list[Weight
     return rows
 
 
-def _macs_fraction(model: ir.Model, int8: set[str]) -> float:
+def macs_fraction(model: ir.Model, names: set[str]) -> float:
+    """The part of all multiply-accumulates that these nodes have."""
     macs = {n.name or "": _macs(n) for n in model.graph}
     total = sum(macs.values())
-    return sum(m for name, m in macs.items() if name in int8) / total if total else 1.0
+    return sum(m for name, m in macs.items() if name in names) / total if total else 1.0
 
 
 def _macs(node: ir.Node) -> int:
@@ -220,7 +221,7 @@ def of_imported(model: ir.Model) -> QuantReport:
         left_in_float=tuple(FloatRow(n.name or "", n.op_type, reason) for n in left),
         output_sqnr_db=None,
         worst=None,
-        int8_macs_fraction=_macs_fraction(model, int8),
+        int8_macs_fraction=macs_fraction(model, int8),
     )
 
 

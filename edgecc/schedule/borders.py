@@ -1,22 +1,26 @@
-"""The model's borders: whether its inputs and outputs are int8 or float32."""
+"""The model's borders: whether its inputs and outputs are int8, float32 or float16."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from edgecc.errors import ConfigError
+from edgecc.kernels.spec import is_real
 from edgecc.schedule.ops import Dequantize, Graph, Op, Quantize, Reshape, Tensor, substitute
 
 
 def settle_borders(graph: Graph, io: str) -> Graph:
     """With io `auto` or `int8`, drop border Quantize and Dequantize: ports become int8.
 
-    Raises ConfigError when io is `int8` and a port has no quantization.
+    Raises ConfigError when io is `int8` and a port has no quantization, or when it is another real
+    type than the ports have.
     """
     if io != "float32":
         graph = _outputs(_inputs(graph))
     if io == "int8":
         _require_int8(graph)
+    if is_real(io):
+        _require_real(graph, io)
     return graph
 
 
@@ -82,3 +86,12 @@ def _require_int8(graph: Graph) -> None:
             raise ConfigError(f"io='int8', but {graph.ports[name][0]} is not quantized",
                               where=graph.ports[name][0],
                               advice="use io='auto' or io='float32', or quantize the model")
+
+
+def _require_real(graph: Graph, io: str) -> None:
+    for name in (*graph.inputs, *graph.outputs):
+        dtype = graph.tensors[name].dtype
+        if dtype != io and (is_real(dtype) or dtype == "int8"):
+            raise ConfigError(f"io={io!r}, but {graph.ports[name][0]} is {dtype}",
+                              where=graph.ports[name][0],
+                              advice="use io='auto'; io='float16' goes with --quantize float16")

@@ -31,17 +31,17 @@ from edgecc.kernels.spec import Convert
 
 pytestmark = pytest.mark.host
 WEIGHTED = [conv2d_float, depthwise_float, fully_connected_float]
-ELEMENTS = [unary, binary, softmax, pool2d]
-MATHS = [broadcast, compare, reduce, normalize, matmul, interpolate]
+ELEMENTS = [unary, binary, softmax]
+MATHS = [broadcast, compare, reduce, normalize, matmul, interpolate, pool2d]
 
 
 def elements():
-    return half_problems([*problems.unary(), *problems.binary(), *problems.softmax(),
-                          *problems.pool2d()])
+    return half_problems([*problems.unary(), *problems.binary(), *problems.softmax()])
 
 
 def maths():
-    return half_problems([*math_problems.every(), *movement_problems.interpolations()])
+    return half_problems([*problems.pool2d(), *math_problems.every(),
+                          *movement_problems.interpolations()])
 
 
 def weighted(share=1):

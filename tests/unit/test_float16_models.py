@@ -66,14 +66,13 @@ def test_operators_that_move_elements():
 def mixed():
     """A float32 input cast to float16, a convolution, and its output cast back."""
     random = np.random.default_rng(0)
-    proto = model(
+    return model(
         [node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
          node("Conv", ["h", "w", "b"], ["c"], pads=[1, 1, 1, 1]),
          node("Relu", ["c"], ["r"]), node("Cast", ["r"], ["y"], to=TensorProto.FLOAT)],
         {"x": (1, 3, 6, 6)}, {"y": (1, 4, 6, 6)},
         {"w": random.standard_normal((4, 3, 3, 3)).astype(np.float16),
          "b": random.standard_normal(4).astype(np.float16)})
-    return proto
 
 
 def test_casts_between_float32_and_float16_are_steps():
