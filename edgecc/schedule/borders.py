@@ -15,7 +15,7 @@ def settle_borders(graph: Graph, io: str) -> Graph:
     Raises ConfigError when io is `int8` and a port has no quantization, or when it is another real
     type than the ports have.
     """
-    if io != "float32":
+    if not is_real(io):
         graph = _outputs(_inputs(graph))
     if io == "int8":
         _require_int8(graph)

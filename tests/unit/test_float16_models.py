@@ -101,7 +101,7 @@ def test_integers_quantized_with_float16_scales_pass_through_float32():
     for port in (*proto.graph.input, *proto.graph.output):
         port.type.tensor_type.elem_type = TensorProto.FLOAT16
     feeds = half_feeds(models.feeds_for(proto, scale=10.0))
-    ours = models.run_ours(models.program_of(proto, io="float32"), feeds)["y"]
+    ours = models.run_ours(models.program_of(proto, io="float16"), feeds)["y"]
     assert ours.dtype == np.float16
     np.testing.assert_array_equal(ours, models.run_ort(proto, feeds)["y"])
 
