@@ -13,7 +13,9 @@ from edgecc.levels import LEVELS
 IMPLEMENTED: dict[str, tuple] = {
     "optimization": tuple(LEVELS),
     "fusion": (True, False),
-    "quantization": ("none", "int8", "float16"),
+    "quantization": ("none", "int8", "int4", "float16"),
+    "int4_group": (32, 64, 128),
+    "int4_zeros": ("symmetric", "affine"),
     "layout": ("auto", "NHWC", "NCHW"),
     "io": ("auto", "int8", "float32", "float16"),
     "observer": ("minmax", "percentile", "entropy", "mse"),
@@ -39,6 +41,8 @@ class CompileConfig:
 LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others; float16
     models keep their ports, and `quantization="float16"` has float16 ones with `io="float16"`.
+    `quantization="int4"` rounds the weights of large matrix products to 4 bits and leaves the
+    rest float32; `int4_group` of them share a scale, and a zero point with `int4_zeros="affine"`.
     `layout` is of pictures at the inputs and outputs: NHWC as kernels want them, or NCHW, the
     model's own order, which steps of the program turn.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
@@ -58,6 +62,8 @@ LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     threads: int = 1
     io: str = "auto"
     observer: str = "minmax"
+    int4_group: int = 32
+    int4_zeros: str = "symmetric"
     check: str = "structure"
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tiles: Mapping[str, str] = field(default_factory=dict)

@@ -76,6 +76,9 @@ def prepare(
         graph, report = quantize.quantize(graph, calibration, config=config, context=context)
         model.check_model(graph)
         quantize.check_quantized(graph)
+    elif config.quantization == "int4":
+        graph, report = quantize.quantize_weights(graph, config=config, context=context)
+        model.check_model(graph)
     elif config.quantization == "float16":
         graph, report = quantize.to_float16(graph, calibration, config=config, context=context)
         model.check_model(graph)

@@ -1,6 +1,7 @@
 """Problems for broadcasts, rows of constants, reductions, norms, products of two matrices, and
 transpositions: (spec, inputs, constants), with work for several threads."""
 
+import grouped_problems
 import numpy as np
 from kernel_problems import float32, int8
 
@@ -100,6 +101,10 @@ def matmul(seed=0):
             count = spec.batches
             yield spec, [values(rng, dtype, count * m * k), values(rng, dtype, count * k * n)], (
                 NUMBERS)
+
+
+def grouped_products(seed=0):
+    yield from grouped_problems.products(seed)
 
 
 def transposes(seed=0):

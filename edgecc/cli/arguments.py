@@ -27,12 +27,21 @@ def add_compile_options(command: argparse.ArgumentParser) -> None:
     add("--threads", type=int, default=1, help="threads of the program (default 1)")
     add("--io", default="auto", help="type of inputs and outputs: " + choices("io"))
     add("--observer", default="minmax", help="range estimator: " + choices("observer"))
+    add_int4(command)
     knobs.add(command)
     toolchains.add(command)
     add("--check", default="structure", help=choices("check"))
     add("--seed", type=int, default=0, help="seed of everything random (default 0)")
     add("--dump", type=Path, metavar="DIR", help="write every value's text form here")
     add_shape(command)
+
+
+def add_int4(command: argparse.ArgumentParser) -> None:
+    """How weights become 4-bit codes."""
+    command.add_argument("--int4-group", type=int, default=32, metavar="N",
+                         help="int4 weights that share a scale: " + choices("int4_group"))
+    command.add_argument("--int4-zeros", default="symmetric", metavar="FORM",
+                         help="whether they share a zero point too: " + choices("int4_zeros"))
 
 
 def add_shape(command: argparse.ArgumentParser) -> None:
@@ -65,7 +74,8 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
     return CompileConfig(
         target=target, optimization=f"O{args.optimization}", fusion=args.fusion,
         quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
-        observer=args.observer, check=args.check, shapes=shapes(args.shape),
+        observer=args.observer, int4_group=args.int4_group, int4_zeros=args.int4_zeros,
+        check=args.check, shapes=shapes(args.shape),
         name=getattr(args, "name", None), **toolchains.fields(args, file.toolchain),
         **knobs.fields(args, file.knobs),
         preprocessing=preprocessing.declared(args), keep_float=getattr(args, "keep_float", False),

@@ -1,4 +1,4 @@
-"""`edgecc quantize`: a float model into a standard QDQ ONNX file."""
+"""`edgecc quantize`: a float model into a standard ONNX file, QDQ or with 4-bit weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from edgecc.line import folded
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
-    command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX)")
+    command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX), or "
+                                  "its weights to INT4")
     model_source.add(command)
-    command.add_argument("--calibrate", metavar="DATA", required=True,
-                         help="a .npz of stacked samples, or a folder of .npy files or of "
-                         "pictures")
+    command.add_argument("--to", default="int8", choices=("int8", "int4"),
+                         help="int8 (default) or int4: weights of matrix products only")
+    command.add_argument("--calibrate", metavar="DATA",
+                         help="for int8: a .npz of stacked samples, or a folder of .npy files or "
+                         "of pictures")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.onnx")
     command.add_argument("--observer", default="minmax", help=arguments.choices("observer"))
     command.add_argument("--seed", type=int, default=0)
+    arguments.add_int4(command)
     preprocessing.add(command, normalize=True)
     arguments.add_shape(command)
     return command
@@ -31,7 +35,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     from edgecc import model, quantize
     from edgecc.bundle.archive import write_atomically
 
-    config = CompileConfig(quantization="int8", observer=args.observer,
+    config = CompileConfig(quantization=args.to, observer=args.observer,
+                           int4_group=args.int4_group, int4_zeros=args.int4_zeros,
                            shapes=arguments.shapes(args.shape),
                            preprocessing=preprocessing.declared(args))
     context = arguments.context(args, console)
@@ -39,7 +44,11 @@ def run(args: argparse.Namespace, console: Console) -> int:
     console.working("load")
     source = model_source.model_of(args)
     graph = folded(model.load(source, shapes=config.shapes, context=context), config)
-    graph, report = quantize.quantize(graph, args.calibrate, config=config, context=context)
+    report: Any
+    if args.to == "int4":
+        graph, report = quantize.quantize_weights(graph, config=config, context=context)
+    else:
+        graph, report = quantize.quantize(graph, args.calibrate, config=config, context=context)
     write_atomically(args.output, model.to_proto(graph).SerializeToString(deterministic=True))
     console.close()
     console.line(report.to_text())

@@ -19,6 +19,7 @@ from edgecc.kernels import (
     float16,
     fully_connected_float,
     fully_connected_int8,
+    grouped_product,
     interpolate,
     matmul,
     matmul_int8,
@@ -38,6 +39,6 @@ MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
            normalize, matmul, matmul_int8, recentre, conv2d_mve, depthwise_mve,
-           conv2d_dsp, depthwise_dsp, convert)
+           conv2d_dsp, depthwise_dsp, convert, grouped_product)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)
 KERNELS += tuple(float16.derived(KERNELS))

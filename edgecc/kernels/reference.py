@@ -18,6 +18,7 @@ from edgecc.kernels import math_reference, movement_reference
 from edgecc.kernels import spec as specs
 from edgecc.kernels.float16 import COMPUTED
 from edgecc.kernels.functions import unary_of
+from edgecc.kernels.grouped_spec import grouped_product
 from edgecc.kernels.math_reference import arithmetic
 from edgecc.kernels.requantize import (
     bounds,
@@ -234,7 +235,8 @@ REFERENCES: dict[str, Callable[..., list[np.ndarray]]] = {
     "conv2d": conv2d, "fully_connected": fully_connected, "pool2d": pool2d, "softmax": softmax,
     "binary": binary, "table": table, "unary": unary, "quantize": quantize,
     "dequantize": dequantize, "recentre": recentre, "transpose": transpose,
-    "convert": convert, **math_reference.REFERENCES, **movement_reference.REFERENCES,
+    "convert": convert, "grouped_product": grouped_product, **math_reference.REFERENCES,
+    **movement_reference.REFERENCES,
 }
 
 

@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from edgecc.errors import ConfigError, UnsupportedModel
 
-_SHAPELESS = ("GroupNormalization",)
+_SHAPELESS = ("GroupNormalization", "MatMulNBits")
 MOST_BYTES = 2**31 - 1  # kernels count bytes in int32
 
 
@@ -131,9 +131,15 @@ def _keep_shapes(model: ir.Model) -> bool:
     for node in model.graph.all_nodes():
         value = node.inputs[0] if node.op_type in _SHAPELESS else None
         if value is not None and value.shape is not None and node.outputs[0].shape is None:
-            node.outputs[0].shape, node.outputs[0].type = value.shape, value.type
+            node.outputs[0].shape, node.outputs[0].type = _kept(node, value.shape), value.type
             found = True
     return found
+
+
+def _kept(node: ir.Node, shape: ir.Shape) -> ir.Shape:
+    """The input's shape; of a matrix product, with its number of columns."""
+    columns = node.attributes.get("N") if node.op_type == "MatMulNBits" else None
+    return shape if columns is None else ir.Shape([*shape[:-1], columns.as_int()])
 
 
 def _infer(model: ir.Model) -> None:

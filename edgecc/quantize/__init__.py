@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
     from edgecc.quantize.half_report import HalfReport
     from edgecc.quantize.report import QuantReport
+    from edgecc.quantize.weight_report import WeightReport
 
-__all__ = ["agreement", "check_quantized", "is_qdq", "quantize", "to_float16"]
+__all__ = ["agreement", "check_quantized", "is_qdq", "quantize", "quantize_weights", "to_float16"]
 
 
 def quantize(
@@ -38,6 +39,20 @@ def quantize(
     from edgecc.quantize import quantizer
 
     return quantizer.quantize(model, calibration, config or CompileConfig(), context or Context())
+
+
+def quantize_weights(
+    model: ir.Model, *, config: CompileConfig | None = None, context: Context | None = None
+) -> tuple[ir.Model, WeightReport]:
+    """Weights of large matrix products as 4-bit codes in groups (MatMulNBits); no calibration.
+
+    `config.int4_group` weights share a scale; `config.int4_zeros` says whether they also have a
+    zero point.
+    Raises: QuantizationError if no layer has weights to quantize.
+    """
+    from edgecc.quantize import int4
+
+    return int4.quantize_weights(model, config or CompileConfig(), context or Context())
 
 
 def to_float16(

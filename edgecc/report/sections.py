@@ -141,7 +141,8 @@ def interface(manifest: Values) -> Markup:
 
 
 def quantization(manifest: Values, record: Values | None) -> Markup:
-    """What INT8 cost, by tensor. `record` is a QuantReport as JSON, with its rows."""
+    """What INT8 cost, by tensor, or 4-bit weights, by layer. `record` is a QuantReport or a
+    WeightReport as JSON, with its rows."""
     summary = record or manifest.get("quantization")
     if not summary:
         return Markup("")
@@ -163,14 +164,28 @@ def _worst(summary: Values) -> list[Markup]:
 
 
 def _quantized_rows(record: Values) -> list[Markup]:
+    if "int4_bytes" in record:
+        return [*_grouped_rows(record), *_left_in_float(record)]
     rows = [[r["name"], r["scale"], r["zero_point"], _db(r["sqnr_db"])] for r in record["rows"]]
     tensors = table_html(["tensor", "scale", "zero point", "SQNR dB"], rows)
     parts = [folded(f"all {len(rows)} tensors", tensors) if len(rows) > MAX_OPEN else tensors]
+    return [*parts, *_left_in_float(record)]
+
+
+def _grouped_rows(record: Values) -> list[Markup]:
+    """Layers with 4-bit weights."""
+    rows = [[r["node"], f"{r['outputs']}x{r['inputs']}", r["float_bytes"], r["int4_bytes"],
+             _db(r["sqnr_db"])] for r in record["weights"]]
+    layers = table_html(["layer", "weights", "float32 B", "int4 B", "SQNR dB"], rows)
+    return [folded(f"all {len(rows)} layers", layers) if len(rows) > MAX_OPEN else layers]
+
+
+def _left_in_float(record: Values) -> list[Markup]:
     left = [[f["node"], f["op"], f["reason"]] for f in record.get("left_in_float") or []]
-    if left:
-        parts.append(folded(f"{len(left)} operators left in float",
-                            table_html(["node", "operator", "reason"], left)))
-    return parts
+    if not left:
+        return []
+    return [folded(f"{len(left)} operators left in float",
+                   table_html(["node", "operator", "reason"], left))]
 
 
 def _db(value: float | None) -> str | None:

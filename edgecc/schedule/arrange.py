@@ -20,8 +20,8 @@ from edgecc.schedule.moves import Interpolate, Take
 from edgecc.schedule.ops import (
     Affine,
     Concat,
-    Convert,
     Conv,
+    Convert,
     Dense,
     Dequantize,
     Graph,
@@ -150,7 +150,8 @@ def _image(work: Arranging, op: Op) -> tuple[list[str], Layout]:
 def _dense(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     name, shape = op.inputs[0], work.shape(op.inputs[0])
     last = (len(shape) - 1,)
-    if lay.tail_order(work.layouts[name], shape, last) is None:
+    order = lay.tail_order(work.layouts[name], shape, last)
+    if order is None or (_keeps_order(op) and (order != np.arange(len(order))).any()):
         name = work.want(name, row_major(shape))
     fine = lay.refine(work.layouts[name], shape)
     assert fine is not None, "a tail order implies alignment"
@@ -158,6 +159,11 @@ def _dense(work: Arranging, op: Op) -> tuple[list[str], Layout]:
     head = [atom for atom in fine.order if atom < rows]
     out = lay.make((*fine.atoms[:rows], work.shape(op.output)[-1]), (*head, rows))
     return [name, *(work.want(each, out) for each in op.inputs[1:])], out
+
+
+def _keeps_order(op: Op) -> bool:
+    """Whether weights are in groups of neighbours, which another order would tear apart."""
+    return isinstance(op, Dense) and op.weights.grouped is not None
 
 
 def _softmax(work: Arranging, op: Op) -> tuple[list[str], Layout]:

@@ -15,6 +15,7 @@ import numpy as np
 from edgecc.kernels import short_sums
 from edgecc.kernels import spec as specs
 from edgecc.kernels.reference import softmax_table
+from edgecc.schedule.grouped import Grouped, constants_of, spec_of
 from edgecc.schedule.ops import Constant, Conv, Dense, Pool, Tensor
 from edgecc.schedule.program import Quantization
 from edgecc.schedule.rounding import integer_bias, product_scale, requantize_scale
@@ -127,12 +128,26 @@ def conv(op: Conv, x: Tensor, y: Tensor, residual: Tensor | None) -> Call:
 
 def dense(op: Dense, x: Tensor, y: Tensor, residual: Tensor | None, order: np.ndarray) -> Call:
     """`order` is the row-major index of every stored position of the summed axis."""
+    grouped = None if op.weights.grouped is None else op.weights.grouped.by_rows
+    if grouped is not None and y.dtype == "float32":
+        return _grouped(op, grouped, x, residual)
     weights = stored_weights(op.weights, y.dtype)[:, order]
     n, k = weights.shape
     m = x.size // k
     spec = specs.FullyConnected(y.dtype, m, k, n, op.clamp is not None,  # type: ignore[arg-type]
                                 residual is not None, wide(weights))
     return Call(spec, weighted(op, x, y, residual, weights),
+                ((m, k), *([(m, n)] if residual else [])), (m, n))
+
+
+def _grouped(op: Dense, weights: Grouped, x: Tensor, residual: Tensor | None) -> Call:
+    """4-bit weights; `arrange` leaves the summed axis in order for them."""
+    n, k = weights.codes.shape
+    m = x.size // k
+    spec = spec_of(weights, m, clamp=op.clamp is not None, residual=residual is not None)
+    bias = np.zeros(n) if op.bias is None else op.bias.real
+    return Call(spec, {**constants_of(weights), **limits(op.clamp, "float32"),
+                       "bias": np.array(np.broadcast_to(bias, n), np.float32)},
                 ((m, k), *([(m, n)] if residual else [])), (m, n))
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from edgecc.schedule.grouped import Grouped
 from edgecc.schedule.program import Quantization
 
 
@@ -41,6 +42,7 @@ class Constant:
     scale: np.ndarray | None = None
     axis: int | None = None
     half: bool = False
+    grouped: Grouped | None = None  # 4-bit weights, where `real` is what they stand for
 
     @classmethod
     def of(cls, values: np.ndarray) -> Constant:

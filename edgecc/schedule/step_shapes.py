@@ -5,6 +5,7 @@ from __future__ import annotations
 from edgecc.kernels import movement_spec as moving
 from edgecc.kernels import spec as specs
 from edgecc.kernels.functions import PARAMETERS
+from edgecc.kernels.grouped_spec import GroupedProduct
 from edgecc.kernels.math_spec import Broadcast
 from edgecc.schedule import math_shapes
 
@@ -21,7 +22,7 @@ def expected_views(spec: specs.Spec) -> tuple[Views, Views]:
     if isinstance(spec, specs.Conv2d):
         out = (spec.n, spec.oh, spec.ow, spec.k)
         return _with_residual(spec, (spec.n, spec.h, spec.w, spec.c), out)
-    if isinstance(spec, specs.FullyConnected):
+    if isinstance(spec, specs.FullyConnected | GroupedProduct):
         return _with_residual(spec, (spec.m, spec.k), (spec.m, spec.n))
     if isinstance(spec, specs.Pool2d):
         return ([(spec.dtype, (spec.n, spec.h, spec.w, spec.c))],
@@ -69,6 +70,10 @@ def expected_constants(spec: specs.Spec) -> Expected:
         return _weighted(spec, (spec.k, spec.kh, spec.kw, per_group), spec.k)
     if isinstance(spec, specs.FullyConnected):
         return _weighted(spec, (spec.n, spec.k), spec.n)
+    if isinstance(spec, GroupedProduct):
+        groups = (spec.n, spec.groups)
+        return {"weights": ("uint8", (spec.n, spec.k)), "scales": ("float32", groups),
+                "zeros": ("uint8", groups), "bias": ("float32", (spec.n,)), "lo": REAL, "hi": REAL}
     if isinstance(spec, specs.Pool2d):
         average = {"input_scale": REAL, "output_scale": REAL, "input_zero_point": VALUE,
                    "output_zero_point": VALUE, "lo": VALUE, "hi": VALUE}

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import grouped_problems
 import kernel_checks
 import kernel_harness
 import kernel_problems as problems
@@ -84,7 +85,8 @@ FAMILIES = {
         [conv2d_float, depthwise_float, fully_connected_float]),
     "int8 products": (lambda: list(problems.int8_product()),
                       [conv2d_int8, depthwise_int8, fully_connected_int8]),
-    "math": (lambda: list(math_problems.every()), None),
+    "math": (lambda: [*math_problems.every(), *math_problems.matmul_int8()], None),
+    "four bits": (lambda: list(grouped_problems.products()), None),
     "movement": (lambda: [*movement_problems.takes(), *movement_problems.fixed(),
                           *movement_problems.interpolations()], None),
 }

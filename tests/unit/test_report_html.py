@@ -1,5 +1,6 @@
 """The report page: complete, self-contained, well-formed, and safe against hostile names."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from memory_programs import chain, image_classification
 from report_manifests import bench, manifest, quant_report
 
+from edgecc.quantize.report import FloatRow
+from edgecc.quantize.weight_report import GroupedRow, WeightReport
 from edgecc.report import html_report
 from edgecc.report.memory_map import blocks
 from edgecc.report.memory_svg import live_bytes
@@ -64,6 +67,15 @@ def test_page_says_what_it_must():
                  "output SQNR 31.2 dB", "worst layer: conv_12, 19.8 dB", "0.0235",
                  "kept by request", "image", "1x96x96x3", "emulated: no latency is claimed",
                  "config: threads"):
+        assert fact in words, fact
+
+
+def test_page_of_4_bit_weights_has_every_layer():
+    report = WeightReport((GroupedRow("dense_1", 128, 640, 327680, 46080, 19.25),),
+                          (FloatRow("head", "Gemm", "50 weights are too few"),), 32, "symmetric")
+    words = " ".join(read(html_report(manifest(), None, json.loads(report.to_json()))).words)
+    for fact in ("dense_1", "128x640", "327,680", "46,080", "19.2", "50 weights are too few",
+                 "worst layer: dense_1, 19.2 dB"):
         assert fact in words, fact
 
 

@@ -15,7 +15,8 @@ from edgecc.schedule.reader import Node
 
 Function = Callable[[Node], None]
 DOMAINS = {"": None, "ai.onnx": None,
-           "com.microsoft": {"QuantizeLinear", "DequantizeLinear", "Gelu", "FastGelu", "QuickGelu"}}
+           "com.microsoft": {"QuantizeLinear", "DequantizeLinear", "Gelu", "FastGelu", "QuickGelu",
+                             "MatMulNBits"}}
 OPERATORS: dict[str, Function] = {}
 
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from edgecc.schedule import math_ops
 from edgecc.schedule.operators import operator
-from edgecc.schedule.ops import Affine, Binary, Constant, Dense, Reshape, Tensor, Transpose
+from edgecc.schedule.operators.weights import nbits
+from edgecc.schedule.ops import (
+    Affine,
+    Binary,
+    Constant,
+    Convert,
+    Dense,
+    Reshape,
+    Tensor,
+    Transpose,
+)
 from edgecc.schedule.reader import Node
 
 
@@ -29,7 +40,18 @@ def gemm(node: Node) -> None:
         bias = _row(node, scaled(bias, node.attribute("beta", 1.0)), m, n)
     node.attribute("beta")
     _check(node, x.shape, weights)
-    node.emit(Dense, [x.name], (m, n), weights=weights, bias=bias)
+    _product(node, x, (m, n), weights, bias)
+
+
+def _product(node: Node, x: Tensor, shape: Sequence[int], weights: Constant,
+             bias: Constant | None = None, last: bool = True) -> Tensor:
+    """x times constant weights. 4-bit weights multiply float32, so float16 becomes that first."""
+    given: dict[str, Any] = {"weights": weights, "bias": bias}
+    if weights.grouped is None or x.dtype == "float32":
+        return node.emit(Dense, [x.name], shape, last=last, **given)
+    wide = node.emit(Convert, [x.name], x.shape, last=False, dtype="float32")
+    y = node.emit(Dense, [wide.name], shape, last=False, **given)
+    return node.emit(Convert, [y.name], shape, last=last, dtype=x.dtype)
 
 
 def _computed_gemm(node: Node) -> None:
@@ -61,7 +83,7 @@ def matmul(node: Node) -> None:
     if node.is_constant(1) and node.constant(1).real.ndim == 2 and not node.is_constant(0):
         x, weights = node.float_tensor(0), transposed(node.constant(1))
         _check(node, x.shape, weights)
-        node.emit(Dense, [x.name], (*x.shape[:-1], weights.real.shape[0]), weights=weights)
+        _product(node, x, (*x.shape[:-1], weights.real.shape[0]), weights)
     elif node.is_constant(0) and node.constant(0).real.ndim == 2 and (
             len(node.float_tensor(1).shape) >= 2):
         _weights_left(node)
@@ -69,13 +91,35 @@ def matmul(node: Node) -> None:
         _both_computed(node)
 
 
+@operator("MatMulNBits")
+def matmul_nbits(node: Node) -> None:
+    """A product with 4-bit weights (n, k), packed; activations stay as they are."""
+    k, n, block, bits = (int(node.attribute(name, 0)) for name in ("K", "N", "block_size", "bits"))
+    if bits != 4:
+        node.refuse(f"weights of {bits} bits are not supported", "quantize with bits=4")
+    if block < 16 or block & (block - 1):
+        node.refuse(f"block_size={block} is not a power of two from 16 on")
+    if node.has(4):
+        node.refuse("g_idx (weights in another order than their groups) is not supported",
+                    "quantize without act-order, or put the weights in order")
+    if node.attribute("weight_prepacked", 0):
+        node.refuse("weights are packed for one kernel of another runtime",
+                    "export with weight_prepacked=0")
+    node.attribute("accuracy_level")  # how exact a runtime's own arithmetic must be at least
+    x, grouped, bias = node.float_tensor(0), nbits(node, k, n, block), node.optional_constant(5)
+    weights = Constant(grouped.real, grouped=grouped)
+    _check(node, x.shape, weights)
+    row = None if bias is None else _row(node, bias, x.size // k, n)
+    _product(node, x, (*x.shape[:-1], n), weights, row)
+
+
 def _weights_left(node: Node) -> None:
     """W · x is the transpose of xᵀ · Wᵀ."""
     x, weights = node.float_tensor(1), node.constant(0)
     turned = _turned(node, x)
     _check(node, turned.shape, weights)
-    product = node.emit(Dense, [turned.name], (*turned.shape[:-1], weights.real.shape[0]),
-                        last=False, weights=weights)
+    product = _product(node, turned, (*turned.shape[:-1], weights.real.shape[0]), weights,
+                       last=False)
     _turned(node, product, last=True)
 
 
@@ -117,7 +161,8 @@ def transposed(weights: Constant) -> Constant:
     """Two axes exchanged, quantization included."""
     integers = None if weights.integers is None else weights.integers.T
     axis = None if weights.axis is None else 1 - weights.axis
-    return replace(weights, real=weights.real.T, integers=integers, axis=axis)
+    grouped = None if weights.grouped is None else weights.grouped.transposed
+    return replace(weights, real=weights.real.T, integers=integers, axis=axis, grouped=grouped)
 
 
 def scaled(value: Constant, factor: float) -> Constant:
@@ -126,7 +171,8 @@ def scaled(value: Constant, factor: float) -> Constant:
     scale = None if value.scale is None else value.scale * np.float32(factor)
     if factor <= 0:
         return Constant(value.real * np.float32(factor))
-    return replace(value, real=value.real * np.float32(factor), scale=scale)
+    grouped = None if value.grouped is None else value.grouped.times(factor)
+    return replace(value, real=value.real * np.float32(factor), scale=scale, grouped=grouped)
 
 
 def _row(node: Node, bias: Constant, m: int, n: int) -> Constant:

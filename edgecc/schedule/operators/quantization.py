@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from edgecc.schedule.operators import operator
+from edgecc.schedule.operators.weights import DTYPES, along, weights_of
 from edgecc.schedule.ops import Constant, Convert, Dequantize, Quantize, Recentre, Tensor
 from edgecc.schedule.program import Quantization
 from edgecc.schedule.reader import Node
-
-DTYPES = ("int8", "uint8")
 
 
 @operator("QuantizeLinear")
@@ -22,7 +21,7 @@ def quantize_linear(node: Node) -> None:
     scale, zero, dtype = _parameters(node)
     axis = node.attribute("axis", 1)
     node.attribute("saturate")
-    if node.is_constant(0):
+    if node.is_constant(0) and not node.attribute("block_size", 0):
         node.emit_constant(Constant(_quantized(node, scale, zero, axis)))
         return
     x = node.float_tensor()
@@ -38,8 +37,6 @@ def _parameters(node: Node) -> tuple[np.ndarray, np.ndarray, str]:
     """Scale (float32), zero point (int64) and the integer dtype."""
     scale = node.numbers(1)
     zero = node.numbers(2) if node.has(2) else None
-    if node.attribute("block_size", 0):
-        node.refuse("blocked quantization is not supported", "use one scale per tensor or channel")
     declared = node.attribute("output_dtype", 0)
     dtype = "uint8" if zero is None else zero.dtype.name
     if zero is None and declared:
@@ -51,6 +48,9 @@ def _parameters(node: Node) -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _per_tensor(node: Node, scale: np.ndarray, zero: np.ndarray, dtype: str) -> Quantization:
+    if node.attribute("block_size", 0):
+        node.refuse("blocked quantization of what is computed is not supported",
+                    "use one scale per tensor")
     if dtype not in DTYPES:
         node.refuse(f"activations of {dtype} are not supported", "quantize to int8 or uint8")
     if scale.size != 1 or zero.size != 1:
@@ -59,18 +59,11 @@ def _per_tensor(node: Node, scale: np.ndarray, zero: np.ndarray, dtype: str) -> 
     return Quantization(float(scale.reshape(-1)[0]), int(zero.reshape(-1)[0]) - shift)
 
 
-def _along(values: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """Per-axis parameters shaped to broadcast."""
-    if values.size == 1:
-        return values.reshape(())
-    return values.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
-
-
 def _quantized(node: Node, scale: np.ndarray, zero: np.ndarray, axis: int) -> np.ndarray:
     x = node.numbers(0).astype(np.float32)
     dtype = node.numbers(2).dtype if node.has(2) else np.dtype("uint8")
     limits = np.iinfo(dtype)
-    rounded = np.rint(x / _along(scale, axis, x.ndim)) + _along(zero, axis, x.ndim)
+    rounded = np.rint(x / along(scale, axis, x.ndim)) + along(zero, axis, x.ndim)
     return np.clip(rounded, limits.min, limits.max).astype(dtype)
 
 
@@ -79,7 +72,7 @@ def dequantize_linear(node: Node) -> None:
     scale, zero, _ = _parameters(node)
     axis = int(node.attribute("axis", 1))
     if node.is_constant(0):
-        node.emit_constant(_dequantized(node, scale, zero, axis))
+        node.emit_constant(weights_of(node, scale, zero, axis))
         return
     x, real = node.tensor(), "float16" if node.constant(1).half else "float32"
     if x.dtype == "uint8":
@@ -132,16 +125,3 @@ def _dequantize(node: Node, x: Tensor, real: str) -> None:
     wide = node.emit(Dequantize, [x.name], x.shape, last=real == "float32")
     if real != "float32":
         node.emit(Convert, [wide.name], x.shape, dtype=real)
-
-
-def _dequantized(node: Node, scale: np.ndarray, zero: np.ndarray, axis: int) -> Constant:
-    """Integers around zero (int8 where they fit, else int32) and the real numbers."""
-    raw = node.numbers(0)
-    if raw.dtype.name not in (*DTYPES, "int32"):
-        node.refuse(f"constants of {raw.dtype.name} are not supported", "use int8 or uint8")
-    centred = raw.astype(np.int64) - _along(zero, axis, raw.ndim)
-    real = centred.astype(np.float32) * _along(scale, axis, raw.ndim)
-    fits = centred.min(initial=0) >= -128 and centred.max(initial=0) <= 127
-    kind = np.int8 if fits and raw.dtype.name in DTYPES else np.int32
-    return Constant(real, centred.astype(kind), scale.reshape(-1),
-                    axis % raw.ndim if scale.size > 1 else None, node.constant(1).half)
