@@ -31,14 +31,14 @@ def build(plan: Plan, symbol: str) -> Any:
     scratch = ("int8", plan.ring.elements) if plan.ringed else None
     with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
                     scratch=scratch, may_alias=True) as k:
-        _Code(k, plan).emit()
+        Code(k, plan).emit()
     return k.func
 
 
-class _Code:
+class Code:
     """Emits one depthwise convolution."""
 
-    def __init__(self, k: Any, plan: Plan):
+    def __init__(self, k: Any, plan: Any):
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec

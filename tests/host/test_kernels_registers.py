@@ -17,6 +17,8 @@ from edgecc.kernels import (
     conv2d_mve,
     depthwise_dsp,
     depthwise_mve,
+    depthwise_neon,
+    matmul_dsp,
     matmul_int8,
 )
 from edgecc.kernels.math_spec import MatMul
@@ -40,7 +42,8 @@ SHORT = (  # first layers, for written loops: what LLVM makes of them elsewhere 
     Conv2d("int8", 1, 9, 10, 1, 64, 10, 4, strides=(2, 2), pads=(4, 1, 5, 1)),
     Conv2d("int8", 1, 8, 9, 3, 8, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
 )
-MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve, matmul_int8)
+MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve, depthwise_neon,
+           matmul_dsp, matmul_int8)
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ TILES = {
     "avx2": Tile("x86-64-v3", r"\bvpmaddwd\b", r"\(%rsp"),
 }
 
-# LLVM's own, a few words: for grouped and dilated layers, and computed weights, only
-SPILLS = {"int8_conv2d_1x4__dsp", "int8_matmul_1x4__dsp"}
+
+SPILLS = {"int8_conv2d_1x4__dsp"}  # LLVM's own, a few words; for grouped and dilated ones only
 
 
 def innermost_loops(text):

@@ -1,0 +1,170 @@
+"""int8 depthwise convolutions on plain NEON (Cortex-A53, A72): windows that walk along rows.
+
+A row of 16 (or 8) channels is one statement (`isa/neon_walk.py`); rows, the ring and blocks of
+channels are TIR.
+
+Packed constants: header, then the blocks of channels as the statement reads them. The last block
+takes some channels again instead of being narrower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels import depthwise_int8
+from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
+from edgecc.kernels.isa import neon_walk
+from edgecc.kernels.isa.neon import NeonEnd
+from edgecc.kernels.isa.neon_walk import MOST_ROWS, WIDTHS, Walk
+from edgecc.kernels.isa.neon_walk_lines import executed, text
+from edgecc.kernels.planned import planned
+from edgecc.kernels.ring import RingShape
+from edgecc.kernels.spec import Conv2d
+
+AROUND = 60  # instructions of an output row outside its statements, by the listing
+BETWEEN = 12  # the same of a block
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A depthwise convolution, a row of some channels at a time."""
+
+    spec: Conv2d
+
+    @property
+    def isa(self) -> NeonEnd:
+        return NeonEnd()
+
+    def walk(self, width: int) -> Walk:
+        spec = self.spec
+        return Walk(spec.kh, spec.kw, spec.strides[1], spec.ow, width, spec.short_sums, spec.clamp)
+
+    @cached_property
+    def width(self) -> int:
+        """Channels of a block; 0 if no window of any fits the registers."""
+        return next((width for width in WIDTHS if width <= self.spec.c
+                     and self.walk(width).registers is not None), 0)
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """(first channel, width) of every block."""
+        whole, rest = divmod(self.spec.c, self.width)
+        found = [(i * self.width, self.width) for i in range(whole)]
+        if rest:
+            width = WIDTHS[-1] if rest <= WIDTHS[-1] else self.width
+            found.append((self.spec.c - width, width))
+        return found
+
+    @property
+    def ring(self) -> RingShape:
+        return RingShape(self.spec)
+
+    @property
+    def ringed(self) -> bool:
+        """Whether rows go through scratch, for their padding."""
+        return any(self.spec.pads)
+
+    @property
+    def extent(self) -> int:
+        return self.spec.n * self.spec.oh
+
+    def scratch_bytes(self) -> int:
+        return self.ring.elements if self.ringed else 0
+
+    def accepts(self) -> str | None:
+        s = self.spec
+        if not s.groups == s.c == s.k:
+            return "not a depthwise convolution of multiplier 1"
+        if s.residual:
+            return "sums do not leave the loop before they are int8"
+        if s.wide_weights:
+            return "a weight of -128 could overflow the int16 sum of two products"
+        if s.dilations[1] > 1 or s.strides[1] > s.kw:
+            return "columns of the window are apart, or windows are"
+        if s.kh > MOST_ROWS or not self.width:
+            return "the window does not fit the registers, or there are fewer than 8 channels"
+        return None
+
+    def cost(self) -> float:
+        """Instructions, as they are written."""
+        spec = self.spec
+        rows = spec.n * spec.oh
+        walked = sum(executed(self.walk(width)) + BETWEEN for _, width in self.blocks)
+        copied = spec.w * spec.c / 10 * min(spec.strides[0], self.ring.rows) if self.ringed else 0
+        return rows * (AROUND + walked + copied)
+
+    def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
+        spec = self.spec
+        weights = np.asarray(constants["weights"]).reshape(spec.c, spec.kh, spec.kw)
+        zero = int(constants["input_zero_point"])
+        total = weights.sum(axis=(1, 2), dtype=np.int64)
+        bias = wrapped(np.asarray(constants["bias"], np.int64) - zero * total)
+        scale = np.asarray(constants["scale"], np.float32)
+        parts = [header(constants, spec.clamp, spec.residual, self.isa)]
+        for first, width in self.blocks:
+            some = slice(first, first + width)
+            parts += [bias[some].view(np.uint8), scale[some].view(np.uint8),
+                      self._woven(weights[some]).view(np.uint8)]
+        return np.concatenate(parts)
+
+    def _woven(self, weights: np.ndarray) -> np.ndarray:
+        """The weights of a block, interleaved as positions are."""
+        spec = self.spec
+        parts = [np.stack([weights[:, ky, kx] for ky, kx in pair], axis=1).ravel()
+                 for pair in neon_walk.pairs(spec.kh, spec.kw)]
+        tap = neon_walk.single(spec.kh, spec.kw)
+        if tap:
+            parts.append(weights[:, tap[0], tap[1]])
+        woven = np.concatenate(parts)
+        return np.pad(woven, (0, -len(woven) % 16))
+
+
+def build(plan: Plan, symbol: str) -> Any:
+    from edgecc.kernels import tir
+
+    spec = plan.spec
+    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
+    outputs = [("int8", spec.n * spec.oh * spec.ow * spec.k)]
+    scratch = ("int8", plan.ring.elements) if plan.ringed else None
+    with tir.kernel(symbol, inputs=inputs, outputs=outputs, weights=True, scratch=scratch,
+                    may_alias=True) as k:
+        _Code(k, plan).emit()
+    return k.func
+
+
+class _Code(depthwise_int8.Code):
+    """Emits one depthwise convolution."""
+
+    def _blocks(self, row: Any, lines: list[Any]) -> None:
+        from edgecc.kernels import tir
+
+        blocks = self.plan.blocks
+        whole = [block for block in blocks if block[1] == self.plan.width]
+        walk = self.plan.walk(self.plan.width)
+        last = self.spec.c - self.plan.width
+        with tir.loop(0, len(whole)) as j:
+            channel = tir.let(tir.T.min(j * walk.width, last))
+            self._walk(walk, row, lines, HEADER_BYTES + j * walk.block_bytes, channel)
+        for first, width in blocks[len(whole) :]:
+            self._walk(self.plan.walk(width), row, lines,
+                       HEADER_BYTES + len(whole) * walk.block_bytes, first)
+
+    def _walk(self, walk: Walk, row: Any, lines: list[Any], block: Any, channel: Any) -> None:
+        from edgecc.kernels import tir
+
+        T, words = tir.T, self.k.weights("int32")
+        address = T.address_of
+        self.k.llvm_function(walk.symbol, lambda: text(walk))
+        T.evaluate(T.call_extern(
+            "int32", walk.symbol, address(self.k.weights("uint8")[block]),
+            address(self.k.outputs[0][row * (self.spec.ow * self.spec.c) + channel]),
+            T.int64(self.spec.c), words[13 if walk.short else 1], words[4], words[5],
+            *(address(self.buffer[line + channel]) for line in lines)))
+
+
+KERNELS = (planned("depthwise_walk", "conv2d", NeonEnd(), Plan, build),)

@@ -1,0 +1,230 @@
+"""Depthwise rows on plain NEON as one statement: the lines of a `neon_walk.Walk`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from edgecc.kernels.isa.assembled import PAIR_LOAD, REGISTERS, function, statement
+from edgecc.kernels.isa.in_order import ordered
+from edgecc.kernels.isa.neon_walk import STREAMED, Registers, Tap, Walk, pairs, single
+
+UPPER = (("", "8b"), ("2", "16b"))  # how instructions on the lower and the upper half are called
+
+
+def text(walk: Walk) -> str:
+    """LLVM's text of int symbol(constants, output, pitch, a word to round with, least,
+    largest, pointers to the rows)."""
+    rows = range(walk.kh)
+    moved = [*(f"ptr %r{i}" for i in rows), "ptr %out"]
+    kind = "{ " + ", ".join([*["ptr"] * len(moved), "i64"]) + " }"
+    tied = [str(i) for i in range(len(moved))]
+    constraints = ",".join([
+        *["=r"] * len(moved), "=&r", *tied, *["r"] * 5,
+        *(f"~{{v{i}}}" for i in range(REGISTERS)), "~{cc}", "~{memory}"])
+    given = [*moved, "ptr %block", "i64 %pitch", "i32 %round", "i32 %low", "i32 %high"]
+    parameters = ", ".join(["ptr %block", "ptr %out", "i64 %pitch", "i32 %round",
+                            "i32 %low", "i32 %high", *(f"ptr %r{i}" for i in rows)])
+    return function(walk.symbol, parameters,
+                    [statement("%r", kind, written(walk), constraints, given)])
+
+
+def written(walk: Walk) -> list[str]:
+    """The statement's text."""
+    first, turn, rest = (ordered(lines) for lines in _sections(walk))
+    if not walk.loops:
+        return [*first, *rest]
+    count = f"${walk.kh + 1}"
+    return [*first, f"mov {count}, #{walk.loops}", "1:", *turn, f"subs {count}, {count}, #1",
+            "b.ne 1b", *rest]
+
+
+def executed(walk: Walk) -> int:
+    """Instructions."""
+    first, turn, rest = (len(lines) for lines in _sections(walk))
+    return first + rest + (1 + walk.loops * (turn + 2) if walk.loops else 0)
+
+
+def _sections(walk: Walk) -> tuple[list[str], list[str], list[str]]:
+    """What comes before the loop, a turn of it, and the outputs after it."""
+    assert walk.registers is not None
+    writer = _Writer(walk, walk.registers)
+    first, turns = writer.start(), range(walk.turns if walk.loops else 0)
+    return (first, writer.outputs(turns),
+            writer.outputs(range(walk.loops * walk.turns, walk.outputs)))
+
+
+@dataclass
+class _Writer:
+    """Lines of a statement. Operands: row pointers, output, counter, constants, pitch, round,
+    low, high."""
+
+    walk: Walk
+    at: Registers
+    lines: list[str] = field(default_factory=list)
+    waiting: list[list[str]] = field(default_factory=list)  # what adds products on their way
+    streamed: int = 0
+    used: int = 0
+
+    def operand(self, name: str) -> str:
+        given = ["block", "pitch", "round", "low", "high"]
+        place = (self.walk.kh if name == "out" else 2 * self.walk.kh + 3 + given.index(name))
+        return f"${place}"
+
+    def emit(self, line: str) -> None:
+        self.lines.append(line)
+
+    def start(self) -> list[str]:
+        """Constants, and the columns that the first output shares with none before it."""
+        walk, at = self.walk, self.at.first
+        kind = "4s" if walk.short else "8h"
+        self.emit(f"dup v{at['round']}.{kind}, ${{{self.operand('round')[1:]}:w}}")
+        self._load([at["bias"] + i for i in range(walk.vectors)], 0)
+        if self.at.kept:
+            self._load([at["weight"] + i for i in range(walk.weight_registers)], 8 * walk.width)
+        for column in range(walk.kw - walk.stride):
+            self._column(column)
+        return self._taken()
+
+    def outputs(self, numbers: range) -> list[str]:
+        for number in numbers:
+            self._output(number)
+        return self._taken()
+
+    def _taken(self) -> list[str]:
+        taken, self.lines = self.lines, []
+        return taken
+
+    def _load(self, registers: list[int], offset: int) -> None:
+        """From the constants of the block."""
+        block = self.operand("block")
+        for i in range(0, len(registers), 2):
+            some, at = registers[i : i + 2], offset + 16 * i
+            if len(some) == 2 and at in PAIR_LOAD:
+                self.emit(f"ldp q{some[0]}, q{some[1]}, [{block}, #{at}]")
+            else:
+                self.lines += [f"ldr q{register}, [{block}, #{at + 16 * j}]"
+                               for j, register in enumerate(some)]
+
+    def _column(self, column: int) -> None:
+        """Bring in the next column of every row, rows by twos."""
+        kind, free = f"{self.walk.width}b", self.at.first["free"]
+
+        def load(register: int, row: int) -> None:
+            self.emit(f"ld1 {{v{register}.{kind}}}, [${row}], {self.operand('pitch')}")
+
+        for ky in range(0, self.walk.kh - 1, 2):
+            load(free, ky)
+            load(free + 1, ky + 1)
+            for part in range(self.walk.parts):
+                self._interleave(self.at.rows(column, ky, part), free, free + 1, part)
+        if self.walk.kh % 2:
+            load(self.at.rows(column, self.walk.kh - 1), self.walk.kh - 1)
+
+    def _interleave(self, to: int, low: int, high: int, part: int) -> None:
+        self.emit(f"zip{1 + part} v{to}.16b, v{low}.16b, v{high}.16b")
+
+    def _output(self, number: int) -> None:
+        walk, first = self.walk, number * self.walk.stride
+        for column in range(walk.kw - walk.stride, walk.kw):
+            self._column(first + column)
+        tap = single(walk.kh, walk.kw)
+        if tap:
+            self._single(self.at.rows(first + tap[1], tap[0]))
+        else:
+            for i in range(walk.vectors):
+                self.emit(f"mov v{self.at.first['sum'] + i}.16b, v{self.at.first['bias'] + i}.16b")
+        numbered = list(enumerate(pairs(walk.kh, walk.kw)))
+        for i in range(0, len(numbered), 2):
+            for part in range(walk.parts):
+                self._pairs([(self._positions(pair, first, part, number % 2),
+                              self._weight(walk.parts * number + part))
+                             for number, pair in numbered[i : i + 2]], part)
+        self.lines += [line for adds in self.waiting for line in adds]
+        self.waiting = []
+        self._end()
+
+    def _single(self, column: int) -> None:
+        """The bias and the tap that is left over."""
+        weight = self._weight(self.walk.weight_registers - 1)
+        for half in range(self.walk.parts):
+            product, (two, kind) = self._product(), UPPER[half]
+            adds = []
+            for upper, lanes in enumerate(("4h", "8h")):
+                i = 2 * half + upper
+                adds.append(f"saddw{UPPER[upper][0]} v{self.at.first['sum'] + i}.4s, "
+                            f"v{self.at.first['bias'] + i}.4s, v{product}.{lanes}")
+            self._multiply([f"smull{two} v{product}.8h, v{column}.{kind}, v{weight}.{kind}"], adds)
+
+    def _pairs(self, operands: list[tuple[int, int]], part: int) -> None:
+        """Add the products of one or two pairs of taps: (positions, weights) of eight channels."""
+        for upper, (two, kind) in enumerate(UPPER):
+            product, total = self._product(), self.at.first["sum"] + 2 * part + upper
+            self._multiply([f"{'smlal' if i else 'smull'}{two} v{product}.8h, "
+                            f"v{positions}.{kind}, v{weight}.{kind}"
+                            for i, (positions, weight) in enumerate(operands)],
+                           [f"sadalp v{total}.4s, v{product}.8h"])
+
+    def _multiply(self, products: list[str], adds: list[str]) -> None:
+        """Products, and when their turn comes what adds them."""
+        self.lines += products
+        self.waiting.append(adds)
+        if len(self.waiting) == self.at.products:
+            self.lines += self.waiting.pop(0)
+
+    def _positions(self, pair: tuple[Tap, Tap], first: int, part: int, free: int) -> int:
+        """The register of two interleaved taps; those along a row are interleaved here."""
+        (ky, kx), (below, right) = pair
+        if below != ky:
+            return self.at.rows(first + kx, ky, part)
+        to = self.at.first["free"] + free
+        self._interleave(to, self.at.rows(first + kx, ky), self.at.rows(first + right, ky), part)
+        return to
+
+    def _weight(self, number: int) -> int:
+        first = self.at.first["weight"]
+        if self.at.kept:
+            return first + number
+        self.streamed += 1
+        register = first + self.streamed % STREAMED
+        self._load([register], 8 * self.walk.width + 16 * number)
+        return register
+
+    def _product(self) -> int:
+        """The register of a product, of those the one used longest ago."""
+        self.used += 1
+        return self.at.first["product"] + self.used % self.at.products
+
+    def _end(self) -> None:
+        """Sums to int8."""
+        walk, first = self.walk, self.at.first
+        sums = [first["sum"] + i for i in range(walk.vectors)]
+        halves = [first["free"] + i for i in range(walk.parts)]
+        scales = [first["free"], first["free"] + 1, first["product"], first["product"] + 1]
+        self.lines += [f"scvtf v{i}.4s, v{i}.4s" for i in sums]
+        self._load(scales[: walk.vectors], 4 * walk.width)
+        self.lines += [f"fmul v{i}.4s, v{i}.4s, v{scale}.4s"
+                       for i, scale in zip(sums, scales, strict=False)]
+        self.lines += self._short(sums, halves) if walk.short else self._long(sums, halves)
+        to, kind = halves[0], f"{walk.width}b"
+        for i, half in enumerate(halves):
+            self.emit(f"sqxtn{'2' * i} v{to}.{'16b' if i else '8b'}, v{half}.8h")
+        if walk.clamp:
+            for bound, name in (("low", "smax"), ("high", "smin")):
+                free = first["product"]
+                self.emit(f"dup v{free}.16b, ${{{self.operand(bound)[1:]}:w}}")
+                self.emit(f"{name} v{to}.16b, v{to}.16b, v{free}.16b")
+        self.emit(f"st1 {{v{to}.{kind}}}, [{self.operand('out')}], {self.operand('pitch')}")
+
+    def _short(self, sums: list[int], halves: list[int]) -> list[str]:
+        """Rounded, plus the zero point, in int16: what one addition leaves in the lower halves."""
+        rounded = [f"fadd v{i}.4s, v{i}.4s, v{self.at.first['round']}.4s" for i in sums]
+        return rounded + [f"uzp1 v{half}.8h, v{low}.8h, v{high}.8h"
+                          for half, low, high in zip(halves, sums[::2], sums[1::2], strict=True)]
+
+    def _long(self, sums: list[int], halves: list[int]) -> list[str]:
+        """The same for sums of any size."""
+        lines = [f"fcvtns v{i}.4s, v{i}.4s" for i in sums]
+        for half, low, high in zip(halves, sums[::2], sums[1::2], strict=True):
+            lines += [f"sqxtn v{half}.4h, v{low}.4s", f"sqxtn2 v{half}.8h, v{high}.4s",
+                      f"sqadd v{half}.8h, v{half}.8h, v{self.at.first['round']}.8h"]
+        return lines

@@ -1,0 +1,94 @@
+"""Statements of NEON's depthwise kernels: registers, taps, the order of their lines."""
+
+import random
+
+import pytest
+
+from edgecc.kernels import depthwise_neon
+from edgecc.kernels.isa import in_order, neon_walk
+from edgecc.kernels.isa.neon_walk import Walk
+from edgecc.kernels.isa.neon_walk_lines import executed, written
+from edgecc.kernels.registry import candidates
+from edgecc.kernels.spec import Conv2d
+
+FEATURES = {"fma", "neon"}
+
+
+def layer(c=32, k=3, **more):
+    return Conv2d("int8", 1, 9, 24, c, c, k, k, groups=c, **more)
+
+
+@pytest.mark.parametrize("kh", range(1, 6))
+@pytest.mark.parametrize("kw", range(1, 6))
+def test_every_tap_is_multiplied_once(kh, kw):
+    taps = [tap for pair in neon_walk.pairs(kh, kw) for tap in pair]
+    taps += [neon_walk.single(kh, kw)] if kh * kw % 2 else []
+    assert sorted(taps) == [(ky, kx) for ky in range(kh) for kx in range(kw)]
+
+
+def test_weights_stay_where_there_is_room():
+    small = Walk(3, 3, 1, 24, 16, short=True, clamp=False)
+    assert small.registers.kept and small.registers.count == 32
+    large = Walk(5, 5, 1, 24, 8, short=True, clamp=False)
+    assert not large.registers.kept
+    assert Walk(5, 5, 1, 24, 16, short=True, clamp=False).registers is None
+    assert executed(small) == len(written(small)) - 1 + 7 * (3 * 56 + 2)
+
+
+@pytest.mark.parametrize("line, reads, writes", [
+    ("ld1 {v13.16b}, [$0], $10", {"$0"}, {"13", "$0"}),
+    ("ldp q4, q5, [$9, #32]", set(), {"4", "5"}),
+    ("st1 {v1.8b}, [$3], $10", {"1", "$3"}, {"$3"}),
+    ("smull2 v1.8h, v2.16b, v3.16b", {"2", "3"}, {"1"}),
+    ("smlal v1.8h, v2.8b, v3.8b", {"1", "2", "3"}, {"1"}),
+    ("saddw v0.4s, v4.4s, v1.4h", {"4", "1"}, {"0"}),
+    ("sqxtn2 v1.16b, v2.8h", {"1", "2"}, {"1"}),
+    ("dup v8.4s, ${11:w}", set(), {"8"}),
+])
+def test_what_lines_read_and_write(line, reads, writes):
+    assert in_order.effects(line) == (reads, writes)
+
+
+def test_values_meet_the_readers_that_they_met():
+    """Every line of a shuffled program reads the values that it read before."""
+    generator = random.Random(0)
+    lines = []
+    for number in range(300):
+        to, a, b = (generator.randrange(12) for _ in range(3))
+        kind = generator.choice(["ld1", "smlal", "fadd"])
+        lines.append(f"ld1 {{v{to}.16b}}, [${number % 2}], $9" if kind == "ld1"
+                     else f"{kind} v{to}.4s, v{a}.4s, v{b}.4s")
+    moved = in_order.ordered(lines)
+    assert moved != lines and _values(moved) == _values(lines)
+
+
+def _values(lines):
+    """Every value as what it was made from."""
+    held, made = {}, []
+    for line in lines:
+        reads, writes = in_order.effects(line)
+        value = hash((line, *(held.get(name, name) for name in sorted(reads))))
+        held |= dict.fromkeys(writes, value)
+        made.append(value)
+    return sorted(made)
+
+
+@pytest.mark.parametrize("spec, reason", [
+    (Conv2d("int8", 1, 9, 9, 16, 16, 3, 3), "not a depthwise"),
+    (layer(residual=True), "sums do not leave"),
+    (layer(wide_weights=True), "-128"),
+    (layer(dilations=(1, 2)), "apart"),
+    (layer(k=2, strides=(3, 3)), "apart"),
+    (layer(c=6), "fewer than 8"),
+    (layer(k=7), "does not fit"),
+    (layer(k=9), "does not fit"),
+])
+def test_what_is_not_taken_says_why(spec, reason):
+    assert reason in depthwise_neon.KERNELS[0].accepts(spec)
+
+
+def test_it_is_the_choice_without_dot_products():
+    assert candidates(layer(), FEATURES)[0].name == "int8_depthwise_walk__neon"
+    [dotprod, *_] = candidates(layer(), FEATURES | {"dotprod"})
+    assert dotprod.name.endswith("__dotprod")
+    assert candidates(layer(c=4), FEATURES)[0].name == "int8_depthwise_2x16__neon"
