@@ -23,6 +23,7 @@ from edgecc.kernels import (
     grouped_product,
     interpolate,
     matmul,
+    matmul_dsp,
     matmul_int8,
     normalize,
     pool2d,
@@ -39,7 +40,7 @@ from edgecc.kernels import (
 MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv2d_float,
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
-           normalize, matmul, matmul_int8, recentre, conv2d_mve, depthwise_mve,
+           normalize, matmul, matmul_int8, matmul_dsp, recentre, conv2d_mve, depthwise_mve,
            conv2d_dsp, depthwise_dsp, depthwise_neon, convert, grouped_product)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)
 KERNELS += tuple(float16.derived(KERNELS))

@@ -30,7 +30,7 @@ def build(plan: Plan, symbol: str) -> Any:
     with tir.kernel(symbol, inputs=[("int8", spec.a_size), ("int8", spec.b_size)],
                     outputs=[("int8", spec.batches * spec.m * spec.n)], weights=True,
                     scratch=("int8", plan.scratch_bytes()), may_alias=True) as k:
-        _Code(k, plan).emit()
+        Code(k, plan).emit()
     return k.func
 
 
@@ -47,7 +47,7 @@ class _Packed:
         return self._areas[dtype]
 
 
-class _Code:
+class Code:
     """Emits one product."""
 
     def __init__(self, k: Any, plan: Plan) -> None:
@@ -111,14 +111,14 @@ class _Code:
     def _column_sums(self, column: Any, at: Any, width: int, used: int) -> None:
         from edgecc.kernels import tir
 
-        tile, k = self._tile(1, width, used), self.spec.k
+        tile = self._tile(1, width, used)
         lanes, offset = tile.isa.lanes, self.isa.activation_offset
         zero = tir.splat(tir.T.int32(0), lanes)
         for j in range(0, width, lanes):
             tir.store(self.bias, column + j, zero, lanes)
         acc = tile.start(self.packed, column * 4)
-        tile.accumulate(self.packed, acc, Run(self.ones, k, self.plan.depth), tir.T.int32(0), at)
-        constant = tir.splat((self.params.pad_value - offset) * self.zb * k, lanes)
+        self.add(tile, acc, self.ones, tir.T.int32(0), at)
+        constant = tir.splat((self.params.pad_value - offset) * self.zb * self.spec.k, lanes)
         factor = tir.splat(-self.params.pad_value, lanes)
         for j in range(0, width, lanes):
             total = tile.sums(self.packed, acc, column * 4, 0, j)
@@ -133,17 +133,21 @@ class _Code:
             total = self._row_sum(a + i * down)
             tir.store(self.sums, i, -self.zb * total)
         if not self.plan.direct:
-            self._copy(a, rows)
+            self.copy(a, rows)
         base = a if self.plan.direct else tir.T.int32(0)
-        run = Run(self.left, self.spec.k, self.plan.pitch)
 
         def tiles(column: Any, at: Any, width: int, used: int) -> None:
             tile = self._tile(rows, width, used)
             acc = tile.start(self.packed, column * 4)
-            tile.accumulate(self.packed, acc, run, base, at)
+            self.add(tile, acc, self.left, base, at)
             self._finish(tile, acc, column, first)
 
         self._blocks(tiles)
+
+    def add(self, tile: Tile, acc: Any, rows: Any, base: Any, at: Any) -> None:
+        """Rows from element `base` of a buffer on, times the weights from element `at` on."""
+        run = Run(rows, self.spec.k, self.plan.pitch)
+        tile.accumulate(self.packed, acc, run, base, at)
 
     def _finish(self, tile: Tile, acc: Any, column: Any, first: Any) -> None:
         from edgecc.kernels import tir
@@ -183,7 +187,7 @@ class _Code:
             add(k // SUMMED * SUMMED + at, lanes)
         return total[0]
 
-    def _copy(self, a: Any, rows: int) -> None:
+    def copy(self, a: Any, rows: int) -> None:
         """Rows as the tile wants its activations, whole groups of them."""
         from edgecc.kernels import tir
 
@@ -208,8 +212,7 @@ def tiles() -> tuple[tuple[Isa, tuple[tuple[int, int], ...]], ...]:
     """Those of convolutions, where any value may be -128, and none is arranged by hand."""
     found: list[tuple[Isa, tuple[tuple[int, int], ...]]] = []
     for isa, sizes in conv2d_int8.TILES:
-        several = tuple((mr, nr) for mr, nr in sizes if mr > 1 or isa.columns == 1
-                        or isa.name == "dsp")
+        several = tuple((mr, nr) for mr, nr in sizes if mr > 1 or isa.columns == 1)
         if isa.name == "neon":
             found.append((NeonExact(), several))
         elif several and not isa.narrow_weights:

@@ -38,6 +38,7 @@ class KernelBuilder:
         self.end: Any = None
         self.func: Any = None
         self._weights: Any = None
+        self._scratch: Any = None
         self._functions: dict[str, str] = {}
 
     def llvm_function(self, name: str, text: Callable[[], str]) -> None:
@@ -65,7 +66,7 @@ class KernelBuilder:
     def area(self, dtype: str, offset_bytes: int) -> Any:
         """The scratch from `offset_bytes` on, as elements of `dtype`: a part of its own, read and
         written through this buffer only."""
-        data = tirx.handle_add_byte_offset(self.scratch.data, offset_bytes)
+        data = tirx.handle_add_byte_offset(self._scratch, offset_bytes)
         return T.decl_buffer((UNBOUNDED,), dtype, data=data)
 
 
@@ -115,6 +116,7 @@ def kernel(
             k.outputs = [_buffer(*each) for each in given]
             k.args = T.decl_buffer((UNBOUNDED,), "int32", data=args)
             if scratch:
+                k._scratch = work
                 k.scratch = T.decl_buffer((scratch[1],), scratch[0], data=work)
             yield k
         k.close(builder.get())

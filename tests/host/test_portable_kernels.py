@@ -26,6 +26,7 @@ from edgecc.kernels import (
     depthwise_int8,
     fully_connected_float,
     fully_connected_int8,
+    matmul_int8,
     pool2d,
     quantize,
     recentre,
@@ -112,8 +113,8 @@ def test_the_soft_float_kernels_too(through_c, monkeypatch):
     soft = kernel_checks.replace(get_target("null"), name="host", emulator=(),
                                  features=frozenset({"soft-float"}))
     monkeypatch.setattr(kernel_checks, "named", lambda name: soft)
-    check(list(problems.int8_product())[::9], "soft",
-          [conv2d_int8, depthwise_int8, fully_connected_int8])
+    found = [*list(problems.int8_product())[::9], *list(math_problems.matmul_int8())[::6]]
+    check(found, "soft", [conv2d_int8, depthwise_int8, fully_connected_int8, matmul_int8])
 
 
 def test_a_kernel_of_one_machine_is_refused():
