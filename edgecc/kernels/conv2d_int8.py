@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.conv2d_flat import Flat
-from edgecc.kernels.conv2d_plan import UNROLLED_ROWS, Plan
-from edgecc.kernels.edges import chosen, inside
+from edgecc.kernels.conv2d_plan import Plan
+from edgecc.kernels.edges import between, chosen, inside
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
 from edgecc.kernels.int8_tile import Parameters, Run, Tile
 from edgecc.kernels.isa import (
@@ -140,6 +140,8 @@ class _Code:
         spec, plan = self.spec, self.plan
         across = x * (spec.strides[1] * spec.c) + group * (spec.c // spec.groups)
         line = y * spec.strides[0]
+        if plan.edges and not plan.rows_written:
+            line += between(spec, plan.edges, y)[0] * spec.dilations[0]
         if plan.patched:
             return tir.T.int32(plan.patches.start), x * plan.patches.pitch
         if plan.direct:
@@ -202,15 +204,14 @@ class _Code:
         has inside the image."""
         from edgecc.kernels import tir
 
-        rows = self.plan.kernel_rows
-        if rows <= (UNROLLED_ROWS if self.plan.isa.assembled else 1):
-            for ky, line in enumerate(chained(first, rows, self._below)):
+        if self.plan.rows_written:
+            for ky, line in enumerate(chained(first, self.plan.kernel_rows, self._below)):
                 with inside(self.spec, self.plan.edges, ky, y):
                     row(ky, line)
             return
         line = tir.local(1, "int32")
         tir.store(line, 0, first)
-        with tir.loop(0, rows) as ky:
+        with tir.loop(*between(self.spec, self.plan.edges, y)) as ky:
             row(ky, line[0])
             tir.store(line, 0, self._below(line[0]))
 

@@ -76,6 +76,11 @@ class Plan:
         return 1 if self.patched else self.spec.kh
 
     @property
+    def rows_written(self) -> bool:
+        """Whether the rows of the kernel are written out, not a loop."""
+        return self.kernel_rows <= (UNROLLED_ROWS if self.isa.assembled else 1)
+
+    @property
     def direct(self) -> bool:
         return (self.isa.reads_input and not any(self.spec.pads) and not self.patched
                 and self.segment % self.isa.group == 0)
@@ -125,11 +130,10 @@ class Plan:
     @property
     def edges(self) -> Edges | None:
         """What the first and the last output row leave out, if they alone have kernel rows
-        outside the image and a tile writes out the rows of the kernel."""
-        found = edges(self.spec)
-        fits = (self.isa.starts_with_bias and self.joined and not self.patched
-                and self.spec.groups == 1 and self.kernel_rows <= UNROLLED_ROWS)
-        return found if fits else None
+        outside the image."""
+        fits = (self.isa.leaves_rows_out and self.joined and not self.patched
+                and self.spec.groups == 1 and (self.rows_written or not self.isa.assembled))
+        return edges(self.spec) if fits else None
 
     @property
     def edge_bias_bytes(self) -> int:
@@ -210,7 +214,7 @@ class Plan:
         """The bias where `rows` of the kernel are left out. Bytes."""
         kept = [ky for ky in range(self.spec.kh) if ky not in rows]
         weights = np.asarray(constants["weights"], np.int64).reshape(self.spec.k, self.spec.kh, -1)
-        zero = int(constants["input_zero_point"])
+        zero = int(constants["input_zero_point"]) + self.isa.activation_offset
         bias = np.asarray(constants["bias"], np.int64) - zero * weights[:, kept].sum(axis=(1, 2))
         out = np.zeros(self.edge_bias_bytes // 4, np.int32)
         out[: self.spec.k] = wrapped(bias)

@@ -40,6 +40,14 @@ def chosen(spec: Conv2d, y: Any, top: Any, bottom: Any, other: Any) -> Any:
     return tir.let(tir.T.Select(y == 0, top, tir.T.Select(y == spec.oh - 1, bottom, other)))
 
 
+def between(spec: Conv2d, found: Edges | None, y: Any) -> tuple[Any, Any]:
+    """The rows of the kernel [first, end) that output row y has inside the image."""
+    if found is None:
+        return 0, spec.kh
+    top, bottom = map(len, found)
+    return chosen(spec, y, top, 0, 0), chosen(spec, y, spec.kh, spec.kh - bottom, spec.kh)
+
+
 def inside(spec: Conv2d, found: Edges | None, ky: int, y: Any) -> Any:
     """Runs its body unless output row y is an edge that leaves kernel row ky out."""
     from edgecc.kernels import tir

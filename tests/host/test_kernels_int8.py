@@ -82,6 +82,9 @@ CONVS = [
     Conv2d("int8", 1, 3, 11, 20, 70, 1, 5, pads=(0, 2, 0, 2)),
     Conv2d("int8", 1, 8, 9, 16, 21, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
     Conv2d("int8", 2, 2, 5, 16, 16, 3, 3, pads=(1, 1, 1, 1)),
+    # two kernel rows above the image and one below it; rows of the kernel apart
+    Conv2d("int8", 2, 8, 7, 16, 20, 5, 3, strides=(2, 1), pads=(2, 1, 2, 1)),
+    Conv2d("int8", 1, 8, 7, 16, 20, 3, 3, strides=(2, 1), dilations=(2, 1), pads=(2, 1, 2, 1)),
 ]
 FULLY = [
     FullyConnected("int8", m, k, n, clamp=c, residual=r)

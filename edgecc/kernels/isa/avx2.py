@@ -24,6 +24,7 @@ class Avx2(Isa):
     activation_dtype: ClassVar[str] = "int16"
     reads_input: ClassVar[bool] = False
     weight_dtype: ClassVar[str] = "int16"
+    leaves_rows_out: ClassVar[bool] = True
     fast: ClassVar[bool] = True
 
     def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:

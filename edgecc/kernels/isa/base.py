@@ -48,6 +48,7 @@ class Isa:
     functions: ClassVar[Mapping[str, str]] = {}  # in LLVM IR, by name, that `multiply` calls
     longest_sum: ClassVar[int] = 0  # most products of a sum; 0: any number
     starts_with_bias: ClassVar[bool] = False  # assembled, and accumulators are whole columns
+    leaves_rows_out: ClassVar[bool] = False  # skips kernel rows in the padding: see `edges`
     assembled: ClassVar[bool] = False  # runs of a tile are assembler text: see `statement`
 
     def widths(self, values: int) -> list[tuple[int, int]]:

@@ -23,6 +23,7 @@ class DotProd(NeonEnd):
     shares_taps: ClassVar[bool] = True
     assembled: ClassVar[bool] = True
     starts_with_bias: ClassVar[bool] = True
+    leaves_rows_out: ClassVar[bool] = True
 
     def statement(self, shape: Shape) -> Code:
         code = Code(shape)

@@ -25,6 +25,7 @@ class I8mm(NeonEnd):
     shares_taps: ClassVar[bool] = True
     assembled: ClassVar[bool] = True
     starts_with_bias: ClassVar[bool] = True
+    leaves_rows_out: ClassVar[bool] = True
 
     def statement(self, shape: Shape) -> Code:
         pairs = -(-shape.mr // 2)

@@ -24,6 +24,7 @@ class Rvv(Isa):
     column_cost: ClassVar[float] = 3.0
     turns: ClassVar[int] = 3  # with four, weights on their way are spilled
     fast: ClassVar[bool] = True
+    leaves_rows_out: ClassVar[bool] = True
 
     def fitted(self, columns: int) -> Isa:
         lanes, kind = self.least, cast(Any, type(self))

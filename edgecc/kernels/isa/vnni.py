@@ -28,6 +28,7 @@ class Vnni(Isa):
     activation_offset: ClassVar[int] = 128
     activation_dtype: ClassVar[str] = "uint8"
     copy_lanes: ClassVar[int] = 64
+    leaves_rows_out: ClassVar[bool] = True
     fast: ClassVar[bool] = True
 
     def load(self, buffer: Any, offset: Any, width: int) -> list[Any]:
