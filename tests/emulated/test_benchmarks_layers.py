@@ -32,14 +32,15 @@ def test_layers_keep_their_share(isa):
 
 
 def test_layers_keep_their_share_of_vnni():
+    """A layer with padding and a pointwise one: each step takes microseconds."""
     layers = benchmark()
     if reason := layers.why_not("vnni"):
         pytest.skip(reason)
     try:
-        [row] = layers.measured("vnni", layers.LAYERS[1:2])
+        rows = layers.measured("vnni", layers.LAYERS[1:3])
     except layers.stepped.NotTraced as error:
         pytest.skip(str(error))
-    assert row["reached"], layers.table([row])
+    assert len(rows) == 2 and all(row["reached"] for row in rows), layers.table(rows)
 
 
 @pytest.mark.parametrize("code, error", [(3, "NotTraced"), (4, "RuntimeError")])
@@ -53,7 +54,15 @@ def test_a_program_that_is_not_counted_says_why(code, error, tmp_path):
 
 def test_a_layer_below_its_limit_is_marked():
     layers = benchmark()
-    step = {"kernel": "int8_conv2d_4x16__dotprod", "macs": 1000}
-    slow = layers.row("dotprod", layers.LAYERS[0], step, 100)
+    layer, step = layers.LAYERS[0], {"kernel": "int8_conv2d_4x16__dotprod"}
+    slow = layers.row("dotprod", layer, step, layer.macs // 11)
     assert not slow["reached"] and layers.table([slow]).endswith("below")
-    assert layers.row("dotprod", layers.LAYERS[0], step, 80)["reached"]
+    assert layers.row("dotprod", layer, step, layer.macs // 12)["reached"]
+
+
+def test_products_with_the_padding_are_not_counted():
+    """Of a 3x3 window on 4 positions the outer two see two, the inner two all three."""
+    layers = benchmark()
+    assert layers.Layer("window", 4, 5, 7, 3).macs == (2 + 3 + 3 + 2) ** 2 * 5 * 7
+    assert layers.Layer("depthwise", 4, 6, 6, 3, groups=6).macs == 10**2 * 6
+    assert layers.Layer("pointwise", 4, 5, 7, 1).macs == 4**2 * 5 * 7
