@@ -82,6 +82,7 @@ ISAS = {
     "rvv128": Tile("riscv64-generic-v", 5.6, 2.2, "tile of 16 columns in LLVM's code, TIR "
                    "micro-kernel; depthwise: as rvv256"),
     "vnni": Tile("x86-64-v4-vnni", 40.2, None, "4x64 tile in LLVM's code, TIR micro-kernel"),
+    "avxvnni": Tile("x86-64-v3-vnni", 18.3, None, "3x32 tile in LLVM's code, TIR micro-kernel"),
     "dsp": Tile("cortex-m4f", 0.82, 0.26, "2x3 tile on int16 activations in LLVM's code, TIR "
                 "micro-kernel; the assembly's tile is 3x2; depthwise: twice CMSIS-NN's 0.13 (its "
                 "3x3 function by GCC at -O2)"),

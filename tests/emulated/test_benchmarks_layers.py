@@ -31,13 +31,14 @@ def test_layers_keep_their_share(isa):
     assert not below, layers.table(below)
 
 
-def test_layers_keep_their_share_of_vnni():
+@pytest.mark.parametrize("isa", ["vnni", "avxvnni"])
+def test_layers_keep_their_share_of_vnni(isa):
     """A layer with padding and a pointwise one: each step takes microseconds."""
     layers = benchmark()
-    if reason := layers.why_not("vnni"):
+    if reason := layers.why_not(isa):
         pytest.skip(reason)
     try:
-        rows = layers.measured("vnni", layers.LAYERS[1:3])
+        rows = layers.measured(isa, layers.LAYERS[1:3])
     except layers.stepped.NotTraced as error:
         pytest.skip(str(error))
     assert len(rows) == 2 and all(row["reached"] for row in rows), layers.table(rows)
