@@ -1,7 +1,8 @@
 """int8 depthwise convolutions on plain NEON (Cortex-A53, A72): windows that walk along rows.
 
-A row of 16 (or 8) channels is one statement (`isa/neon_walk.py`); rows, the ring and blocks of
-channels are TIR.
+A row of 16 (or 8) channels is one statement (`isa/neon_walk.py`), which reads the image where it
+lies and puts padding left and right of it itself; rows above and below are a row of padding in
+scratch. Rows and blocks of channels are TIR.
 
 Packed constants: header, then the blocks of channels as the statement reads them. The last block
 takes some channels again instead of being narrower.
@@ -16,14 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels import depthwise_int8
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa import neon_walk
 from edgecc.kernels.isa.neon import NeonEnd
 from edgecc.kernels.isa.neon_walk import MOST_ROWS, WIDTHS, Walk
 from edgecc.kernels.isa.neon_walk_lines import executed, text
 from edgecc.kernels.planned import planned
-from edgecc.kernels.ring import RingShape
+from edgecc.kernels.ring import COPY_LANES, padded
 from edgecc.kernels.spec import Conv2d
 
 AROUND = 60  # instructions of an output row outside its statements, by the listing
@@ -42,7 +42,8 @@ class Plan:
 
     def walk(self, width: int) -> Walk:
         spec = self.spec
-        return Walk(spec.kh, spec.kw, spec.strides[1], spec.ow, width, spec.short_sums, spec.clamp)
+        return Walk(spec.kh, spec.kw, spec.strides[1], spec.ow, spec.pads[1], spec.w, width,
+                    spec.short_sums, spec.clamp)
 
     @cached_property
     def width(self) -> int:
@@ -61,20 +62,12 @@ class Plan:
         return found
 
     @property
-    def ring(self) -> RingShape:
-        return RingShape(self.spec)
-
-    @property
-    def ringed(self) -> bool:
-        """Whether rows go through scratch, for their padding."""
-        return any(self.spec.pads)
-
-    @property
     def extent(self) -> int:
         return self.spec.n * self.spec.oh
 
     def scratch_bytes(self) -> int:
-        return self.ring.elements if self.ringed else 0
+        above, _, below, _ = self.spec.pads
+        return padded(self.spec.w * self.spec.c, COPY_LANES) if above or below else 0
 
     def accepts(self) -> str | None:
         s = self.spec
@@ -93,10 +86,8 @@ class Plan:
     def cost(self) -> float:
         """Instructions, as they are written."""
         spec = self.spec
-        rows = spec.n * spec.oh
         walked = sum(executed(self.walk(width)) + BETWEEN for _, width in self.blocks)
-        copied = spec.w * spec.c / 10 * min(spec.strides[0], self.ring.rows) if self.ringed else 0
-        return rows * (AROUND + walked + copied)
+        return spec.n * spec.oh * (AROUND + walked) + 3 * self.scratch_bytes() / COPY_LANES
 
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
         spec = self.spec
@@ -130,41 +121,78 @@ def build(plan: Plan, symbol: str) -> Any:
     spec = plan.spec
     inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
     outputs = [("int8", spec.n * spec.oh * spec.ow * spec.k)]
-    scratch = ("int8", plan.ring.elements) if plan.ringed else None
+    scratch = ("int8", plan.scratch_bytes()) if plan.scratch_bytes() else None
     with tir.kernel(symbol, inputs=inputs, outputs=outputs, weights=True, scratch=scratch,
                     may_alias=True) as k:
         _Code(k, plan).emit()
     return k.func
 
 
-class _Code(depthwise_int8.Code):
+class _Code:
     """Emits one depthwise convolution."""
+
+    def __init__(self, k: Any, plan: Plan) -> None:
+        from edgecc.kernels import tir
+
+        self.k, self.plan, self.spec = k, plan, plan.spec
+        words = k.weights("int32")
+        self.pad = tir.let(words[0])
+        self.round = tir.let(words[13 if plan.spec.short_sums else 1])
+        self.bounds = [tir.let(words[i]) for i in (4, 5)]
+
+    def emit(self) -> None:
+        from edgecc.kernels import tir
+
+        spec = self.spec
+        if self.plan.scratch_bytes():
+            row = tir.splat(tir.T.cast(self.pad, "int8"), COPY_LANES)
+            with tir.loop(0, self.plan.scratch_bytes() // COPY_LANES) as i:
+                tir.store(self.k.scratch, i * COPY_LANES, row, COPY_LANES)
+        with tir.loop(self.k.begin, self.k.end) as row:
+            image, y = tir.let(row // spec.oh), tir.let(row % spec.oh)
+            first = tir.let(y * spec.strides[0] - spec.pads[0])
+            self._blocks(row, [self._line(image, tir.let(first + ky * spec.dilations[0]))
+                               for ky in range(spec.kh)])
+
+    def _line(self, image: Any, line: Any) -> Any:
+        """Where a row begins in the input; -1 if it is not of the image."""
+        from edgecc.kernels import tir
+
+        T, spec = tir.T, self.spec
+        begin = tir.let((image * spec.h + line) * (spec.w * spec.c))
+        if not self.plan.scratch_bytes():
+            return begin
+        return tir.let(T.Select(T.And(line >= 0, line < spec.h), begin, T.int32(-1)))
 
     def _blocks(self, row: Any, lines: list[Any]) -> None:
         from edgecc.kernels import tir
 
-        blocks = self.plan.blocks
-        whole = [block for block in blocks if block[1] == self.plan.width]
-        walk = self.plan.walk(self.plan.width)
-        last = self.spec.c - self.plan.width
-        with tir.loop(0, len(whole)) as j:
-            channel = tir.let(tir.T.min(j * walk.width, last))
+        blocks, walk = self.plan.blocks, self.plan.walk(self.plan.width)
+        alike = sum(width == walk.width for _, width in blocks)
+        with tir.loop(0, alike) as j:
+            channel = tir.let(tir.T.min(j * walk.width, self.spec.c - walk.width))
             self._walk(walk, row, lines, HEADER_BYTES + j * walk.block_bytes, channel)
-        for first, width in blocks[len(whole) :]:
+        for first, width in blocks[alike:]:
             self._walk(self.plan.walk(width), row, lines,
-                       HEADER_BYTES + len(whole) * walk.block_bytes, first)
+                       HEADER_BYTES + alike * walk.block_bytes, first)
 
     def _walk(self, walk: Walk, row: Any, lines: list[Any], block: Any, channel: Any) -> None:
         from edgecc.kernels import tir
 
-        T, words = tir.T, self.k.weights("int32")
-        address = T.address_of
+        T, spec = tir.T, self.spec
         self.k.llvm_function(walk.symbol, lambda: text(walk))
         T.evaluate(T.call_extern(
-            "int32", walk.symbol, address(self.k.weights("uint8")[block]),
-            address(self.k.outputs[0][row * (self.spec.ow * self.spec.c) + channel]),
-            T.int64(self.spec.c), words[13 if walk.short else 1], words[4], words[5],
-            *(address(self.buffer[line + channel]) for line in lines)))
+            "int32", walk.symbol, T.address_of(self.k.weights("uint8")[block]),
+            T.address_of(self.k.outputs[0][row * (spec.ow * spec.c) + channel]),
+            T.int64(spec.c), self.round, *self.bounds, self.pad,
+            T.address_of(self.k.inputs[0][channel]), self._blank(channel), *lines))
+
+    def _blank(self, channel: Any) -> Any:
+        """The row of padding; where there is none, no row asks for it."""
+        from edgecc.kernels import tir
+
+        rows = self.k.scratch if self.plan.scratch_bytes() else self.k.inputs[0]
+        return tir.T.address_of(rows[channel])
 
 
 KERNELS = (planned("depthwise_walk", "conv2d", NeonEnd(), Plan, build),)

@@ -30,6 +30,9 @@ LAYERS = [
       for kh, kw, c, strides in ((3, 2, 16, (3, 2)), (2, 2, 16, (1, 1)), (4, 1, 24, (1, 1)),
                                  (3, 1, 24, (1, 1)), (1, 4, 24, (1, 1)), (5, 2, 24, (1, 1)))),
     depthwise(9, 12, 16, 1, 3, clamp=True),
+    *(depthwise(4, w, 16, 3, 3, pads=(0, left, 0, right))
+      for w, left, right in ((14, 3, 2), (13, 4, 0), (2, 0, 5), (1, 6, 6))),
+    depthwise(2, 9, 16, 3, 3, n=3, pads=(2, 0, 2, 0)),
 ]
 LAYERS += short(LAYERS[:16:2])
 

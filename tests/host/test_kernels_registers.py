@@ -145,16 +145,18 @@ def test_what_surrounds_a_statement_is_not_the_tiles():
 
 
 def assembled_kernels():
-    return [next(pytest.param(isa, kernel, id=isa) for kernel in conv2d_int8.KERNELS
-                 if kernel.name.endswith(f"__{isa}")) for isa in ("dotprod", "neon", "i8mm")]
+    dense = [next(pytest.param(isa, kernel, LAYERS[0], id=isa) for kernel in conv2d_int8.KERNELS
+                  if kernel.name.endswith(f"__{isa}")) for isa in ("dotprod", "neon", "i8mm")]
+    return [*dense, pytest.param("neon", depthwise_neon.KERNELS[0], LAYERS[4], id="walk"),
+            pytest.param("dsp", depthwise_dsp.KERNELS[0], LAYERS[4], id="pairs")]
 
 
-@pytest.mark.parametrize("isa, record", assembled_kernels())
-def test_statements_pass_the_targets_own_assembler(isa, record, tmp_path):
+@pytest.mark.parametrize("isa, record, layer", [*assembled_kernels()])
+def test_statements_pass_the_targets_own_assembler(isa, record, layer, tmp_path):
     """Packages hold kernels as text: what LLVM took in a statement an assembler must take too."""
     target = get_target(TILES[isa].target)
     (tmp_path / "kernel.s").write_text(
-        gnu_source(record.build(LAYERS[0], "kernel", target), target))
+        gnu_source(record.build(layer, "kernel", target), target))
     command = [sys.executable, "-m", "ziglang", *target.toolchain.argv[1:], "-c", "kernel.s",
                "-o", "kernel.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)

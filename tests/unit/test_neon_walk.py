@@ -26,13 +26,25 @@ def test_every_tap_is_multiplied_once(kh, kw):
     assert sorted(taps) == [(ky, kx) for ky in range(kh) for kx in range(kw)]
 
 
+def walk(k=3, width=16, outputs=24, left=1, image=24):
+    return Walk(k, k, 1, outputs, left, image, width, short=True, clamp=False)
+
+
 def test_weights_stay_where_there_is_room():
-    small = Walk(3, 3, 1, 24, 16, short=True, clamp=False)
-    assert small.registers.kept and small.registers.count == 32
-    large = Walk(5, 5, 1, 24, 8, short=True, clamp=False)
-    assert not large.registers.kept
-    assert Walk(5, 5, 1, 24, 16, short=True, clamp=False).registers is None
-    assert executed(small) == len(written(small)) - 1 + 7 * (3 * 56 + 2)
+    assert walk().registers.kept and walk().registers.count == 32
+    assert not walk(5, 8).registers.kept
+    assert walk(5, 16).registers is None
+
+
+def test_the_loop_is_of_outputs_that_load_every_new_column():
+    """The last output's new column is padding; at the left it is one that outputs share."""
+    assert walk().alike == range(23) and walk().loops == 7
+    assert walk(left=3, image=22).alike == range(1, 23)
+    assert walk(outputs=6, image=6).loops == 0
+    assert walk(left=0, image=2, outputs=2).alike == range(0)
+    assert executed(walk()) == len(written(walk())) - 1 + 6 * (3 * 56 + 2)
+    loads = [line for line in written(walk(outputs=2, image=2)) if line.startswith("ld1")]
+    assert len(loads) == 3 * 2
 
 
 @pytest.mark.parametrize("line, reads, writes", [

@@ -45,7 +45,8 @@ def single(kh: int, kw: int) -> Tap | None:
 
 @dataclass(frozen=True)
 class Walk:
-    """`outputs` of `width` channels. `short`: see `short_sums`.
+    """`outputs` of `width` channels. Of the padded columns, `image` from `left` on are in memory;
+    the others are a value. `short`: see `short_sums`.
 
     Constants of a block: bias int32[width], scale float32[width], then of every pair of taps its
     weights, interleaved, and those of a single tap, filled up to 16 bytes.
@@ -55,14 +56,16 @@ class Walk:
     kw: int
     stride: int
     outputs: int
+    left: int
+    image: int
     width: int
     short: bool
     clamp: bool
 
     @property
     def symbol(self) -> str:
-        numbers = (self.kh, self.kw, self.stride, self.outputs, self.width, int(self.short),
-                   int(self.clamp))
+        numbers = (self.kh, self.kw, self.stride, self.outputs, self.left, self.image,
+                   self.width, int(self.short), int(self.clamp))
         return f"edgecc_walk_{'_'.join(map(str, numbers))}"
 
     @property
@@ -98,10 +101,22 @@ class Walk:
         """Outputs until every column is where it was."""
         return self.kw // math.gcd(self.kw, self.stride)
 
+    def inside(self, column: int) -> bool:
+        """Whether a padded column is in memory."""
+        return self.left <= column < self.left + self.image
+
+    @property
+    def alike(self) -> range:
+        """The outputs whose new columns are all in memory."""
+        new = range(self.kw - self.stride, self.kw)
+        found = [i for i in range(self.outputs)
+                 if all(self.inside(i * self.stride + column) for column in new)]
+        return range(found[0], found[-1] + 1) if found else range(0)
+
     @property
     def loops(self) -> int:
         """Times that the loop is gone through; 0 where nothing is worth one."""
-        times = self.outputs // self.turns
+        times = len(self.alike) // self.turns
         return times if times > 1 else 0
 
 

@@ -12,20 +12,25 @@ UPPER = (("", "8b"), ("2", "16b"))  # how instructions on the lower and the uppe
 
 
 def text(walk: Walk) -> str:
-    """LLVM's text of int symbol(constants, output, pitch, a word to round with, least,
-    largest, pointers to the rows)."""
+    """LLVM's text of int symbol(constants, output, pitch, a word to round with, least, largest,
+    padding, image, row of padding, and of every row its offset in the image, or -1)."""
     rows = range(walk.kh)
     moved = [*(f"ptr %r{i}" for i in rows), "ptr %out"]
+    words = [f"i32 %{name}" for name in ("round", "low", "high", "pad")]
     kind = "{ " + ", ".join([*["ptr"] * len(moved), "i64"]) + " }"
     tied = [str(i) for i in range(len(moved))]
     constraints = ",".join([
-        *["=r"] * len(moved), "=&r", *tied, *["r"] * 5,
+        *["=r"] * len(moved), "=&r", *tied, *["r"] * (2 + len(words)),
         *(f"~{{v{i}}}" for i in range(REGISTERS)), "~{cc}", "~{memory}"])
-    given = [*moved, "ptr %block", "i64 %pitch", "i32 %round", "i32 %low", "i32 %high"]
-    parameters = ", ".join(["ptr %block", "ptr %out", "i64 %pitch", "i32 %round",
-                            "i32 %low", "i32 %high", *(f"ptr %r{i}" for i in rows)])
-    return function(walk.symbol, parameters,
-                    [statement("%r", kind, written(walk), constraints, given)])
+    parameters = ", ".join(["ptr %block", "ptr %out", "i64 %pitch", *words, "ptr %image",
+                            "ptr %blank", *(f"i32 %o{i}" for i in rows)])
+    found = [line for i in rows for line in (
+        f"%at{i} = getelementptr i8, ptr %image, i32 %o{i}",
+        f"%is{i} = icmp sge i32 %o{i}, 0",
+        f"%r{i} = select i1 %is{i}, ptr %at{i}, ptr %blank")]
+    call = statement("%r", kind, written(walk), constraints,
+                     [*moved, "ptr %block", "i64 %pitch", *words])
+    return function(walk.symbol, parameters, [*found, call])
 
 
 def written(walk: Walk) -> list[str]:
@@ -48,15 +53,17 @@ def _sections(walk: Walk) -> tuple[list[str], list[str], list[str]]:
     """What comes before the loop, a turn of it, and the outputs after it."""
     assert walk.registers is not None
     writer = _Writer(walk, walk.registers)
-    first, turns = writer.start(), range(walk.turns if walk.loops else 0)
-    return (first, writer.outputs(turns),
-            writer.outputs(range(walk.loops * walk.turns, walk.outputs)))
+    begin = walk.alike.start if walk.loops else 0
+    turn = range(begin, begin + walk.turns if walk.loops else begin)
+    first = writer.start() + writer.outputs(range(begin))
+    return (first, writer.outputs(turn),
+            writer.outputs(range(begin + walk.loops * walk.turns, walk.outputs)))
 
 
 @dataclass
 class _Writer:
     """Lines of a statement. Operands: row pointers, output, counter, constants, pitch, round,
-    low, high."""
+    low, high, pad."""
 
     walk: Walk
     at: Registers
@@ -66,7 +73,7 @@ class _Writer:
     used: int = 0
 
     def operand(self, name: str) -> str:
-        given = ["block", "pitch", "round", "low", "high"]
+        given = ["block", "pitch", "round", "low", "high", "pad"]
         place = (self.walk.kh if name == "out" else 2 * self.walk.kh + 3 + given.index(name))
         return f"${place}"
 
@@ -77,7 +84,7 @@ class _Writer:
         """Constants, and the columns that the first output shares with none before it."""
         walk, at = self.walk, self.at.first
         kind = "4s" if walk.short else "8h"
-        self.emit(f"dup v{at['round']}.{kind}, ${{{self.operand('round')[1:]}:w}}")
+        self.emit(f"dup v{at['round']}.{kind}, {self._word('round')}")
         self._load([at["bias"] + i for i in range(walk.vectors)], 0)
         if self.at.kept:
             self._load([at["weight"] + i for i in range(walk.weight_registers)], 8 * walk.width)
@@ -107,6 +114,13 @@ class _Writer:
 
     def _column(self, column: int) -> None:
         """Bring in the next column of every row, rows by twos."""
+        registers = [self.at.rows(column, ky, part) for ky in range(0, self.walk.kh - 1, 2)
+                     for part in range(self.walk.parts)]
+        last = [self.at.rows(column, self.walk.kh - 1)] if self.walk.kh % 2 else []
+        if not self.walk.inside(column):
+            self.lines += [f"dup v{register}.16b, {self._word('pad')}"
+                           for register in registers + last]
+            return
         kind, free = f"{self.walk.width}b", self.at.first["free"]
 
         def load(register: int, row: int) -> None:
@@ -116,9 +130,13 @@ class _Writer:
             load(free, ky)
             load(free + 1, ky + 1)
             for part in range(self.walk.parts):
-                self._interleave(self.at.rows(column, ky, part), free, free + 1, part)
-        if self.walk.kh % 2:
-            load(self.at.rows(column, self.walk.kh - 1), self.walk.kh - 1)
+                self._interleave(registers.pop(0), free, free + 1, part)
+        if last:
+            load(last[0], self.walk.kh - 1)
+
+    def _word(self, name: str) -> str:
+        """An operand as a word."""
+        return f"${{{self.operand(name)[1:]}:w}}"
 
     def _interleave(self, to: int, low: int, high: int, part: int) -> None:
         self.emit(f"zip{1 + part} v{to}.16b, v{low}.16b, v{high}.16b")
@@ -211,7 +229,7 @@ class _Writer:
         if walk.clamp:
             for bound, name in (("low", "smax"), ("high", "smin")):
                 free = first["product"]
-                self.emit(f"dup v{free}.16b, ${{{self.operand(bound)[1:]}:w}}")
+                self.emit(f"dup v{free}.16b, {self._word(bound)}")
                 self.emit(f"{name} v{to}.16b, v{to}.16b, v{free}.16b")
         self.emit(f"st1 {{v{to}.{kind}}}, [{self.operand('out')}], {self.operand('pitch')}")
 
