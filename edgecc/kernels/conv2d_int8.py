@@ -177,9 +177,16 @@ class _Code:
                 self.k, acc, run, tir.let(line + where[1] + kx * (spec.dilations[1] * spec.c)),
                 at + kx * per_segment))
 
-        self._down(where[0], row, y)
+        self._down(where[0], row, y, self._crowded(tile))
         residual = self.k.inputs[1] if spec.residual else None
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
+
+    def _crowded(self, tile: Tile) -> bool:
+        """Whether a row of the kernel, written out, leaves LLVM few registers."""
+        plan = self.plan
+        values = padded(plan.segment, plan.isa.group)
+        return (plan.segments_per_row == 1 and not tile.turns(plan.segment)
+                and tile.isa.crowded(tile.mr, tile.width, values))
 
     def _run(self) -> Run:
         spec, plan = self.spec, self.plan
@@ -199,9 +206,10 @@ class _Code:
         with tir.loop(0, self.plan.segments_per_row) as kx:
             segment(kx)
 
-    def _down(self, first: Any, row: Any, y: Any) -> None:
+    def _down(self, first: Any, row: Any, y: Any, crowded: bool) -> None:
         """row(ky, element offset of its line) for every row of the kernel that output row y
-        has inside the image."""
+        has inside the image. `crowded`: the next line is found first, since where that is a
+        branch LLVM fetches a whole row in front of it."""
         from edgecc.kernels import tir
 
         if self.plan.rows_written:
@@ -212,8 +220,13 @@ class _Code:
         line = tir.local(1, "int32")
         tir.store(line, 0, first)
         with tir.loop(*between(self.spec, self.plan.edges, y)) as ky:
-            row(ky, line[0])
-            tir.store(line, 0, self._below(line[0]))
+            here = tir.local(1, "int32")
+            tir.store(here, 0, line[0])
+            if crowded:
+                tir.store(line, 0, self._below(here[0]))
+            row(ky, here[0])
+            if not crowded:
+                tir.store(line, 0, self._below(here[0]))
 
     def _below(self, line: Any) -> Any:
         """Element offset of the line under the next row of the kernel."""

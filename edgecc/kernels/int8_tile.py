@@ -119,18 +119,23 @@ class Tile:
             k.llvm_function(name, partial(str, text))
         weights = k.weights(self.isa.weight_dtype)
         pieces = self.isa.widths(padded(run.values, self.isa.group))
-        whole = sum(length == self.isa.piece for _, length in pieces) // self.isa.turns
+        turns = self.turns(run.values)
 
         def add(first: Any, some: list[tuple[int, int]]) -> None:
             for offset, length in some:
                 self._piece(acc, run, base + (first + offset), weights,
                             at + (first + offset) * self.width, length)
 
-        if whole * self.isa.turns > UNROLLED_PIECES:
-            with tir.loop(0, whole) as turn:
+        if turns:
+            with tir.loop(0, turns) as turn:
                 add(turn * (self.isa.piece * self.isa.turns), pieces[: self.isa.turns])
-            pieces = pieces[whole * self.isa.turns :]
+            pieces = pieces[turns * self.isa.turns :]
         add(0, pieces)
+
+    def turns(self, values: int) -> int:
+        """Of the loop over a run of so many values; 0 where the run is written out."""
+        whole = padded(values, self.isa.group) // self.isa.piece // self.isa.turns
+        return whole if whole * self.isa.turns > UNROLLED_PIECES else 0
 
     def _piece(self, acc: Any, run: Run, base: Any, weights: Any, at: Any, length: int) -> None:
         from edgecc.kernels import tir

@@ -51,6 +51,11 @@ class Isa:
     leaves_rows_out: ClassVar[bool] = False  # skips kernel rows in the padding: see `edges`
     assembled: ClassVar[bool] = False  # runs of a tile are assembler text: see `statement`
 
+    def crowded(self, rows: int, columns: int, values: int) -> bool:
+        """Whether what LLVM fetches ahead of a run of `values` that is written out leaves the
+        accumulators of `rows` by `columns` no room."""
+        return False
+
     def widths(self, values: int) -> list[tuple[int, int]]:
         """(offset, width) of the activation loads that cover `values` (a multiple of group)."""
         pieces, at = [], 0

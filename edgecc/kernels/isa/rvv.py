@@ -16,6 +16,8 @@ import numpy as np
 
 from edgecc.kernels.isa.base import MAGIC, Isa
 
+REGISTERS = 32
+
 
 class Rvv(Isa):
     """What all lengths of registers share; `least` lanes are two registers of int32."""
@@ -31,6 +33,12 @@ class Rvv(Isa):
         while lanes < min(columns, self.lanes):
             lanes *= 2
         return _of_lanes(kind, lanes)
+
+    def crowded(self, rows: int, columns: int, values: int) -> bool:
+        """Of `least` lanes, int32 take two registers, int16 one, int8 half of one."""
+        groups, columns = columns // self.lanes, self.lanes // self.least
+        sums, wide, narrow = 2 * columns, columns, max(columns // 2, 1)
+        return groups * (rows * sums + values * narrow) + wide > REGISTERS
 
     def parts(self, count: int) -> list[tuple[int, int]]:
         """At once: vectors are as long as they are said to be."""
