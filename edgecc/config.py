@@ -16,6 +16,7 @@ IMPLEMENTED: dict[str, tuple] = {
     "quantization": ("none", "int8", "int4", "float16"),
     "int4_group": (32, 64, 128),
     "int4_zeros": ("symmetric", "affine"),
+    "int4_activations": ("float32", "int8"),
     "layout": ("auto", "NHWC", "NCHW"),
     "io": ("auto", "int8", "float32", "float16"),
     "observer": ("minmax", "percentile", "entropy", "mse"),
@@ -43,6 +44,7 @@ LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     models keep their ports, and `quantization="float16"` has float16 ones with `io="float16"`.
     `quantization="int4"` rounds the weights of large matrix products to 4 bits and leaves the
     rest float32; `int4_group` of them share a scale, and a zero point with `int4_zeros="affine"`.
+    `int4_activations="int8"` rounds what they multiply, group by group, when it is there.
     `layout` is of pictures at the inputs and outputs: NHWC as kernels want them, or NCHW, the
     model's own order, which steps of the program turn.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
@@ -64,6 +66,7 @@ LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     observer: str = "minmax"
     int4_group: int = 32
     int4_zeros: str = "symmetric"
+    int4_activations: str = "float32"
     check: str = "structure"
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tiles: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from edgecc.schedule.program import Program
 
 FLOAT32 = 1e-4
+ROUNDED = 2.0**-8
+"""Where float32 is rounded to int8 on the way: it may come near the middle of two values."""
 FLOAT16 = 2.0**-8
 """Where values are stored as float16: eight times half a unit of the last place. docs/numerics.md
 says why."""
@@ -18,7 +20,14 @@ def of_program(program: Program) -> float:
     """Of everything that a program computes: float32 outputs may stand behind float16 steps."""
     views = [view for entry in program.entries for step in entry.steps
              for view in (*step.inputs, *step.outputs)]
-    return FLOAT16 if any(view.dtype == "float16" for view in views) else FLOAT32
+    if any(view.dtype == "float16" for view in views):
+        return FLOAT16
+    steps = [step for entry in program.entries for step in entry.steps]
+    return ROUNDED if any(map(_rounds, steps)) else FLOAT32
+
+
+def _rounds(step: Any) -> bool:
+    return getattr(getattr(step, "spec", None), "rounded", False)
 
 
 def of_manifest(manifest: Mapping[str, Any]) -> float:

@@ -105,6 +105,7 @@ def matmul(seed=0):
 
 def grouped_products(seed=0):
     yield from grouped_problems.products(seed)
+    yield from grouped_problems.rounded(seed)
 
 
 def transposes(seed=0):

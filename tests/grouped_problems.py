@@ -1,6 +1,8 @@
 """Matrix products with 4-bit weights: (spec, inputs, constants). Sizes around words, groups and
 tiles."""
 
+from dataclasses import replace
+
 import numpy as np
 from kernel_problems import float32
 
@@ -20,6 +22,16 @@ def products(seed=0):
                                   clamp=clamp, residual=residual)
             inputs = [float32(rng, m, k), *[float32(rng, m, n)] * residual]
             yield spec, inputs, constants(rng, spec)
+
+
+def rounded(seed=0):
+    """The same with activations that are rounded; one group of zeros, one of ties."""
+    for spec, inputs, given in products(seed):
+        x = inputs[0].copy()
+        x[0, : spec.group] = 0
+        x[-1, -1:] = 127
+        x[-1, -3:-1] = (2.5, -3.5)[: x[-1, -3:-1].size]
+        yield replace(spec, rounded=True), [x, *inputs[1:]], given
 
 
 def constants(rng, spec):

@@ -42,6 +42,8 @@ def add_int4(command: argparse.ArgumentParser) -> None:
                          help="int4 weights that share a scale: " + choices("int4_group"))
     command.add_argument("--int4-zeros", default="symmetric", metavar="FORM",
                          help="whether they share a zero point too: " + choices("int4_zeros"))
+    command.add_argument("--int4-activations", default="float32", metavar="TYPE",
+                         help="what they multiply: " + choices("int4_activations"))
 
 
 def add_shape(command: argparse.ArgumentParser) -> None:
@@ -75,6 +77,7 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
         target=target, optimization=f"O{args.optimization}", fusion=args.fusion,
         quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
         observer=args.observer, int4_group=args.int4_group, int4_zeros=args.int4_zeros,
+        int4_activations=args.int4_activations,
         check=args.check, shapes=shapes(args.shape),
         name=getattr(args, "name", None), **toolchains.fields(args, file.toolchain),
         **knobs.fields(args, file.knobs),

@@ -37,6 +37,7 @@ def run(args: argparse.Namespace, console: Console) -> int:
 
     config = CompileConfig(quantization=args.to, observer=args.observer,
                            int4_group=args.int4_group, int4_zeros=args.int4_zeros,
+                           int4_activations=args.int4_activations,
                            shapes=arguments.shapes(args.shape),
                            preprocessing=preprocessing.declared(args))
     context = arguments.context(args, console)

@@ -8,7 +8,7 @@ bits are the first. Every part is whole words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,6 +47,11 @@ class Plan:
     @property
     def rows(self) -> int:
         return self.shape.rows
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """The lowest bit of each of a word's codes."""
+        return tuple(range(0, 32, 4))
 
     @property
     def by_blocks(self) -> bool:
@@ -125,7 +130,8 @@ class Plan:
                 parts.append(scales.view(np.uint8))
             if s.affine:
                 parts.append(_whole(np.ascontiguousarray(block["zeros"][:, g], np.uint8)))
-            parts.append(words_of(block["weights"][:, g * s.group : (g + 1) * s.group]))
+            codes = block["weights"][:, g * s.group : (g + 1) * s.group]
+            parts.append(words_of(codes, self.places))
         return parts
 
     def cost(self) -> float:
@@ -147,11 +153,11 @@ def _whole(values: np.ndarray) -> np.ndarray:
     return np.concatenate([raw, np.zeros(-raw.size % 4, np.uint8)])
 
 
-def words_of(codes: np.ndarray) -> np.ndarray:
+def words_of(codes: np.ndarray, places: Sequence[int]) -> np.ndarray:
     """Codes (columns, k) as words (k / 8, columns), as bytes; codes past the last are zero."""
     columns, k = codes.shape
     full = np.zeros((columns, -(-k // PER_WORD) * PER_WORD), np.uint32)
     full[:, :k] = codes
-    steps = full.reshape(columns, -1, PER_WORD) << (4 * np.arange(PER_WORD, dtype=np.uint32))
+    steps = full.reshape(columns, -1, PER_WORD) << np.array(places, np.uint32)
     words = np.bitwise_or.reduce(steps, axis=2).T
     return np.ascontiguousarray(words).view(np.uint8).ravel()

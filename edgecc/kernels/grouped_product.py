@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgecc.kernels.elementwise import accept_all, pieces
+from edgecc.kernels.elementwise import pieces
 from edgecc.kernels.float_tile import Epilogue, FloatIsa
 from edgecc.kernels.grouped_plan import HEADER_BYTES, PER_WORD, TILES, Plan
-from edgecc.kernels.grouped_spec import SYMMETRIC_ZERO
+from edgecc.kernels.grouped_spec import SYMMETRIC_ZERO, GroupedProduct
 from edgecc.kernels.registry import KernelRecord
 
 FACTORS = tuple(16.0**-i for i in range(PER_WORD - 1)) + (1.0,)  # the last code is shifted down
@@ -26,11 +26,11 @@ def build(plan: Plan, symbol: str) -> Any:
     inputs = [("float32", s.m * s.k), *[result] * s.residual]
     with tir.kernel(symbol, inputs=inputs, outputs=[result], weights=True, may_alias=s.residual,
                     scratch=("float32", plan.scratch_bytes() // 4)) as k:
-        _Code(k, plan).emit()
+        Code(k, plan).emit()
     return k.func
 
 
-class _Code:
+class Code:
     """Emits one product."""
 
     def __init__(self, k: Any, plan: Plan) -> None:
@@ -75,16 +75,20 @@ class _Code:
         s, plan = self.spec, self.plan
         with tir.loop(0, rows) as r:
             source, to = tir.let((first + r) * s.k), tir.let(r * plan.pitch)
-            sums = tir.let(self.sums_at + r * s.groups)
+            sums = tir.let(self.row_sums(r))
             with tir.loop(0, plan.whole_groups) as g:
-                self._prepare_group(tir.let(source + g * s.group),
+                self.prepare_group(tir.let(source + g * s.group),
                                     tir.let(to + g * (plan.words * PER_WORD)), s.group, sums + g)
             if s.k % s.group:
                 done = plan.whole_groups
-                self._prepare_group(source + done * s.group, to + done * plan.words * PER_WORD,
+                self.prepare_group(source + done * s.group, to + done * plan.words * PER_WORD,
                                     s.k % s.group, sums + done)
 
-    def _prepare_group(self, source: Any, to: Any, count: int, at: Any) -> None:
+    def row_sums(self, r: Any) -> Any:
+        """The element where row r's sums by groups begin."""
+        return self.sums_at + r * self.spec.groups
+
+    def prepare_group(self, source: Any, to: Any, count: int, at: Any) -> None:
         from edgecc.kernels import tir
 
         lanes = 4 if self.shape.isa.lanes > 1 else 1
@@ -123,17 +127,17 @@ class _Code:
                 tir.store(acc, (r * columns + c) * lanes, value, lanes)
         groups = tir.let(base + self.shape.block)
         with tir.loop(0, plan.whole_groups) as g:
-            self._group(acc, rows, columns, tir.let(groups + g * plan.group_words), g, plan.words)
+            self.group(acc, rows, columns, tir.let(groups + g * plan.group_words), g, plan.words)
         if plan.last_words:
             at = groups + plan.whole_groups * plan.group_words
-            self._group(acc, rows, columns, tir.let(at), plan.whole_groups, plan.last_words)
+            self.group(acc, rows, columns, tir.let(at), plan.whole_groups, plan.last_words)
         out = tir.let(first * s.n + block * self.shape.block)
         for r in range(rows):
             for at, n in pieces(valid, lanes):
                 value = tir.load(acc, r * columns * lanes + at, n)
                 self.epilogue(value, out + r * s.n + at, n)
 
-    def _group(self, acc: Any, rows: int, columns: int, at: Any, number: Any, words: int) -> None:
+    def group(self, acc: Any, rows: int, columns: int, at: Any, number: Any, words: int) -> None:
         """Group `number`, whose constants begin at word `at`, for a tile."""
         from edgecc.kernels import tir
 
@@ -145,10 +149,10 @@ class _Code:
         codes = tir.let(at + plan.head_words)
         source = tir.let(number * (plan.words * PER_WORD))
         with tir.loop(0, words) as w:
-            self._step(sums, rows, columns, tir.let(codes + w * self.shape.block),
+            self.step(sums, rows, columns, tir.let(codes + w * self.shape.block),
                        tir.let(source + w * PER_WORD))
         for c in range(columns):
-            scale = tir.let(self._scale(at, c * lanes))
+            scale = tir.let(self.scale(at, c * lanes))
             offset = tir.let(self._zero(at, c * lanes) * scale)
             for r in range(rows):
                 index = (r * columns + c) * lanes
@@ -156,7 +160,7 @@ class _Code:
                 value = tir.load(acc, index, lanes) - offset * tir.splat(row, lanes)
                 tir.store(acc, index, value + tir.load(sums, index, lanes) * scale, lanes)
 
-    def _scale(self, at: Any, column: int) -> Any:
+    def scale(self, at: Any, column: int) -> Any:
         from edgecc.kernels import tir
 
         lanes = self.shape.lanes
@@ -178,7 +182,7 @@ class _Code:
         return tir.T.cast(tir.T.cast(values, tir.vector("int32", lanes)),
                           tir.vector("float32", lanes))
 
-    def _step(self, sums: Any, rows: int, columns: int, at: Any, source: Any) -> None:
+    def step(self, sums: Any, rows: int, columns: int, at: Any, source: Any) -> None:
         """Eight values of k: one word of every column."""
         from edgecc.kernels import tir
 
@@ -214,10 +218,14 @@ def _code(word: Any, i: int, lanes: int) -> Any:
     return tir.T.cast(tir.T.bitwise_and(word, mask), tir.vector("float32", lanes))
 
 
+def accepts(spec: GroupedProduct) -> str | None:
+    return "activations are rounded to int8" if spec.rounded else None
+
+
 def record(isa: FloatIsa) -> KernelRecord:
     return KernelRecord(
         f"int4_product_{isa.accumulators // isa.columns}x{isa.columns * isa.lanes}__{isa.name}",
-        "grouped_product", "float32", isa.requires, accept_all,
+        "grouped_product", "float32", isa.requires, accepts,
         cost=lambda spec: Plan(spec, isa).cost(),
         extent=lambda spec: Plan(spec, isa).extent,
         pack=lambda spec, constants: Plan(spec, isa).pack(constants),

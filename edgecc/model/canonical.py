@@ -20,18 +20,7 @@ from onnxscript.rewriter.rules import common as rules
 
 from edgecc.context import Context
 from edgecc.errors import UnsupportedModel
-from edgecc.model import (
-    chains,
-    dense,
-    four_bits,
-    layer_norms,
-    linear,
-    norms,
-    oracle,
-    qdq,
-    reading,
-    shapes,
-)
+from edgecc.model import chains, dense, layer_norms, linear, norms, oracle, qdq, reading, shapes
 
 OPSET, IR_VERSION = 17, 8
 _FOLD_LIMIT = 1 << 26  # elements; weights are folded whatever their size
@@ -54,7 +43,6 @@ def load(
     inputs = [value.name or "" for value in model.graph.inputs]
     _simplify(model)
     qdq.integer_biases(model)
-    four_bits.keep_activations(model)
     _tidy(model, names)
     _restore_inputs(model, inputs)
     _restore_outputs(model, outputs)

@@ -50,7 +50,8 @@ def quantize_weights(
             advice="quantize to int8, which convolutions have too")
     common.RemoveUnusedNodesPass()(copy)  # and the weights that they had
     shapes.infer(copy)
-    report = WeightReport(tuple(rows), tuple(left), config.int4_group, config.int4_zeros)
+    report = WeightReport(tuple(rows), tuple(left), config.int4_group, config.int4_zeros,
+                          config.int4_activations)
     context.progress("quantize", report.summary())
     return copy, report
 
@@ -98,6 +99,8 @@ def _replaced(model: ir.Model, node: ir.Node, weights: np.ndarray,
     graph, output = model.graph, node.outputs[0]
     inputs = _constants(graph, output.name or "", codes)
     attributes = {"K": k, "N": n, "bits": 4, "block_size": config.int4_group}
+    if config.int4_activations == "int8":
+        attributes["accuracy_level"] = 4
     model.graph.opset_imports[DOMAIN] = 1
     new = ir.Node(DOMAIN, "MatMulNBits", [node.inputs[0], *inputs, None, bias],
                   ir.convenience.convert_attributes(attributes), num_outputs=1, name=node.name)

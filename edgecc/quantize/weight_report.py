@@ -28,6 +28,7 @@ class WeightReport:
     left_in_float: tuple[FloatRow, ...]
     group: int
     zeros: str
+    activations: str = "float32"
 
     @property
     def float_bytes(self) -> int:
@@ -45,7 +46,9 @@ class WeightReport:
         """One line."""
         count = len(self.weights)
         left = f" · {len(self.left_in_float)} left in float" if self.left_in_float else ""
-        return (f"int4, {self.zeros}, groups of {self.group} · {count} layer{'s' * (count != 1)} "
+        how = f"int4, {self.zeros}, groups of {self.group}" + (
+            "" if self.activations == "float32" else ", int8 activations")
+        return (f"{how} · {count} layer{'s' * (count != 1)} "
                 f"{self.float_bytes:,} B -> {self.int4_bytes:,} B · worst layer "
                 f"{self.worst.node} {self.worst.sqnr_db:.1f} dB{left}")
 

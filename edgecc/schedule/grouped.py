@@ -18,13 +18,15 @@ FOUR_BITS = {"int4": -8, "uint4": 0}  # the least value of each type
 @dataclass(frozen=True, eq=False)
 class Grouped:
     """A matrix of codes 0..15: the real values are (code - zero) * scale. `group` neighbours
-    along `axis` share both, so scales and zeros are as many times shorter there."""
+    along `axis` share both, so scales and zeros are as many times shorter there. `rounded`: the
+    model rounds what they multiply to int8."""
 
     codes: np.ndarray
     scales: np.ndarray
     zeros: np.ndarray
     group: int
     axis: int
+    rounded: bool = False
 
     @property
     def transposed(self) -> Grouped:
@@ -88,7 +90,7 @@ def spec_of(grouped: Grouped, m: int, *, clamp: bool, residual: bool) -> Grouped
     n, k = grouped.codes.shape
     affine = bool((grouped.zeros != SYMMETRIC_ZERO).any())
     return GroupedProduct("float32", m, k, n, min(grouped.group, k), affine,
-                          grouped_spec.short(grouped.scales), clamp, residual)
+                          grouped_spec.short(grouped.scales), grouped.rounded, clamp, residual)
 
 
 def constants_of(grouped: Grouped) -> Mapping[str, Any]:

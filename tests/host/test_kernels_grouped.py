@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from kernel_checks import check, check_split, undefined_symbols
 
-from edgecc.kernels import grouped_product, registry
+from edgecc.kernels import grouped_product, grouped_rounded, registry
 from edgecc.kernels.grouped_plan import words_of
 
 pytestmark = pytest.mark.host
@@ -16,6 +16,12 @@ def test_kernels_equal_reference(target, share):
     check(list(problems.products())[::share], target, [grouped_product], in_place=True)
 
 
+@pytest.mark.parametrize("target, share", [("host", 1), ("host-avx2", 3), ("host-sse2", 3)])
+def test_kernels_that_round_activations_give_the_bytes_of_the_reference(target, share):
+    found = list(problems.rounded())[::share]
+    check(found, target, [grouped_rounded], in_place=True, tolerance=0.0)
+
+
 def test_ranges_write_their_own_part():
     found = [p for p in problems.products()
              if all(r.extent(p[0]) > 1 for r in grouped_product.KERNELS)]
@@ -24,8 +30,9 @@ def test_ranges_write_their_own_part():
 
 
 def test_nothing_is_called():
-    found = list(problems.products())[::5]
-    assert undefined_symbols(found, "host-sse2", [grouped_product]) <= {"memcpy", "memset"}
+    found = [*list(problems.products())[::5], *list(problems.rounded())[::5]]
+    modules = [grouped_product, grouped_rounded]
+    assert undefined_symbols(found, "host-sse2", modules) <= {"memcpy", "memset"}
 
 
 def test_weights_stay_two_to_a_byte():
@@ -39,9 +46,10 @@ def test_weights_stay_two_to_a_byte():
 
 def test_words_hold_eight_neighbours():
     codes = np.arange(10, dtype=np.uint8)[None]
-    assert list(words_of(codes).view(np.uint32)) == [0x76543210, 0x98]
+    assert list(words_of(codes, range(0, 32, 4)).view(np.uint32)) == [0x76543210, 0x98]
 
 
 def test_every_kernel_is_in_the_catalogue():
     names = {record.name for record in registry.all_kernels()}
-    assert {record.name for record in grouped_product.KERNELS} <= names
+    made = (*grouped_product.KERNELS, *grouped_rounded.KERNELS)
+    assert {record.name for record in made} <= names

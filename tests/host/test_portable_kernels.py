@@ -87,7 +87,7 @@ FAMILIES = {
     "int8 products": (lambda: list(problems.int8_product()),
                       [conv2d_int8, depthwise_int8, fully_connected_int8]),
     "math": (lambda: [*math_problems.every(), *math_problems.matmul_int8()], None),
-    "four bits": (lambda: list(grouped_problems.products()), None),
+    "four bits": (lambda: [*grouped_problems.products(), *grouped_problems.rounded()], None),
     "movement": (lambda: [*movement_problems.takes(), *movement_problems.fixed(),
                           *movement_problems.interpolations()], None),
 }

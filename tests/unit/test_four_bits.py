@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from edgecc import model, quantize
+from edgecc import model, quantize, tolerance
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import ConfigError, QuantizationError, UnsupportedModel
@@ -67,14 +67,30 @@ def test_float16_activations_are_widened_for_them():
     assert np.abs(found - wanted).max() <= 2e-3 * np.abs(wanted).max()  # of float16
 
 
-def test_activations_are_not_rounded_where_a_model_would_allow_it():
-    proto = models.nbits([2, 64], 16, 32, accuracy_level=4)
-    graph, program = programmed(proto)
-    x = np.random.default_rng(5).normal(size=(2, 64)).astype(np.float32)
-    found = interpret(program, {"x": x})["y"]
-    wanted, rounded_by_ort = (oracle.run(m, {"x": x})["y"] for m in (graph, proto))
-    assert np.abs(found - wanted).max() <= TOLERANCE * np.abs(wanted).max()
-    assert np.abs(rounded_by_ort - wanted).max() > 100 * TOLERANCE * np.abs(wanted).max()
+@pytest.mark.parametrize("k, block, zeros", [(64, 32, None), (129, 32, "bytes"),
+                                             (512, 128, "bytes"), (70, 16, None)])
+def test_activations_are_rounded_as_onnx_runtime_does_where_the_model_allows_it(k, block, zeros):
+    spec = agrees(models.nbits([3, k], 33, block, zeros, accuracy_level=4), ["grouped_product"])
+    assert spec.rounded
+    assert not agrees(models.nbits([3, k], 33, block, zeros), ["grouped_product"]).rounded
+
+
+def test_a_program_that_rounds_activations_says_how_far_it_may_be_off():
+    found = [tolerance.of_program(programmed(models.nbits([3, 64], 33, 32, **more))[1])
+             for more in ({}, {"accuracy_level": 4})]
+    assert found == [tolerance.FLOAT32, tolerance.ROUNDED]
+
+
+def test_quantization_may_round_activations_too():
+    config = CompileConfig(quantization="int4", int4_activations="int8")
+    found, report = quantize.quantize_weights(model.load(models.perceptron()), config=config)
+    assert "groups of 32, int8 activations" in report.summary()
+    _, program = programmed(model.to_proto(found))
+    steps = program.entry().steps
+    assert [getattr(step.spec, "rounded", False) for step in steps] == [True, True, False]
+    x = np.random.default_rng(5).normal(size=(2, 96)).astype(np.float32)
+    wanted, got = oracle.run(found, {"x": x})["y"], interpret(program, {"x": x})["y"]
+    assert np.abs(got - wanted).max() <= tolerance.ROUNDED * np.abs(wanted).max()
 
 
 @pytest.mark.parametrize("spelled", ["MatMul", "Gemm", "Transpose"])
@@ -224,7 +240,8 @@ def test_a_model_without_such_layers_is_refused():
         quantize.quantize_weights(small)
 
 
-@pytest.mark.parametrize("wrong", [{"int4_group": 48}, {"int4_zeros": "none"}])
+@pytest.mark.parametrize("wrong", [{"int4_group": 48}, {"int4_zeros": "none"},
+                                   {"int4_activations": "int4"}])
 def test_other_choices_are_refused(wrong):
     with pytest.raises(ConfigError, match="is not implemented"):
         CompileConfig(quantization="int4", **wrong)

@@ -93,7 +93,7 @@ def matmul(node: Node) -> None:
 
 @operator("MatMulNBits")
 def matmul_nbits(node: Node) -> None:
-    """A product with 4-bit weights (n, k), packed; activations stay as they are."""
+    """A product with 4-bit weights (n, k), packed."""
     k, n, block, bits = (int(node.attribute(name, 0)) for name in ("K", "N", "block_size", "bits"))
     if bits != 4:
         node.refuse(f"weights of {bits} bits are not supported", "quantize with bits=4")
@@ -105,8 +105,9 @@ def matmul_nbits(node: Node) -> None:
     if node.attribute("weight_prepacked", 0):
         node.refuse("weights are packed for one kernel of another runtime",
                     "export with weight_prepacked=0")
-    node.attribute("accuracy_level")  # how exact a runtime's own arithmetic must be at least
-    x, grouped, bias = node.float_tensor(0), nbits(node, k, n, block), node.optional_constant(5)
+    rounded = node.attribute("accuracy_level", 0) == 4  # int8 activations are exact enough
+    x, bias = node.float_tensor(0), node.optional_constant(5)
+    grouped = replace(nbits(node, k, n, block), rounded=rounded)
     weights = Constant(grouped.real, grouped=grouped)
     _check(node, x.shape, weights)
     row = None if bias is None else _row(node, bias, x.size // k, n)
