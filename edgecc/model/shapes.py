@@ -130,7 +130,9 @@ def _keep_shapes(model: ir.Model) -> bool:
     found = False
     for node in model.graph.all_nodes():
         value = node.inputs[0] if node.op_type in _SHAPELESS else None
-        if value is not None and value.shape is not None and node.outputs[0].shape is None:
+        if value is None or value.shape is None or is_fixed(node.outputs[0]):
+            continue
+        if is_fixed(value):  # before that, onnx may have made up a name for a dimension
             node.outputs[0].shape, node.outputs[0].type = _kept(node, value.shape), value.type
             found = True
     return found

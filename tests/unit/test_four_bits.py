@@ -213,6 +213,14 @@ def test_quantized_models_run_in_onnx_runtime_and_here(group, zeros):
     agrees(model.to_proto(found), ops)
 
 
+def test_quantized_models_load_again_with_a_float_layer_between_others():
+    source = model.load(models.perceptron((96, 64, 20, 96, 64)))
+    found, report = quantize.quantize_weights(source)
+    assert [row.node for row in report.weights] == ["layer0", "layer1", "layer3"]
+    again = model.load(model.to_proto(found))
+    assert [n.op_type for n in again.graph] == [n.op_type for n in found.graph]
+
+
 def test_groups_with_zero_points_err_less_where_weights_lie_to_one_side():
     source = models.perceptron()
     for tensor in source.graph.initializer:
