@@ -4,7 +4,8 @@
 
 First INT8 products of two computed matrices, in the tile that is chosen and in plain code that
 reads the right operand where it lies (`turned`: transposed before, as in attention). Then
-products with 4-bit weights beside the same in float32, with the bytes of the weights of both.
+products with 4-bit weights beside the same in float32, with the bytes of the weights of both; the
+kernels named `rounded` round activations to int8.
 """
 
 from __future__ import annotations
@@ -109,12 +110,16 @@ def measured(isa: str, products: tuple[Product, ...] = COMPUTED) -> list[dict[st
 
 
 def in_four_bits(isa: str, products: tuple[Product, ...] = WEIGHTED) -> list[dict[str, Any]]:
-    """float32 and 4-bit weights: one row each, with the weights of all of them."""
-    model = weighted(products)
+    """float32 and 4-bit weights, activations as they are and rounded: one row each, with the
+    weights of all of them."""
+    model, rows = weighted(products), []
     before, float_bytes = counted(isa, model, None)
-    after, bytes_ = counted(isa, model, None, quantization="int4")
-    return [row(isa, *found) | {"float_bytes": float_bytes, "int4_bytes": bytes_}
-            for found in zip(products, before, after, strict=True)]
+    for activations in ("float32", "int8"):
+        after, bytes_ = counted(isa, model, None, quantization="int4",
+                                int4_activations=activations)
+        rows += [row(isa, *found) | {"float_bytes": float_bytes, "int4_bytes": bytes_}
+                 for found in zip(products, before, after, strict=True)]
+    return rows
 
 
 def row(isa: str, product: Product, before: Any, after: Any) -> dict[str, Any]:
@@ -124,11 +129,11 @@ def row(isa: str, product: Product, before: Any, after: Any) -> dict[str, Any]:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    lines = [f"{'isa':9} {'product':18} {'kernel':32} {'before':>10} {'instr.':>9} {'ratio':>6} "
+    lines = [f"{'isa':9} {'product':18} {'kernel':40} {'before':>10} {'instr.':>9} {'ratio':>6} "
              f"{'MAC/instr':>9} {'weights B':>18}"]
     for r in rows:
         sizes = f"{r['float_bytes']:,}: {r['int4_bytes']:,}" if "int4_bytes" in r else "-"
-        lines.append(f"{r['isa']:9} {r['product']:18} {r['kernel']:32} {r['before']:10,} "
+        lines.append(f"{r['isa']:9} {r['product']:18} {r['kernel']:40} {r['before']:10,} "
                      f"{r['instructions']:9,} {r['ratio']:6.2f} {r['macs_per_instruction']:9.2f} "
                      f"{sizes:>18}")
     return "\n".join(lines)

@@ -264,7 +264,7 @@ def _record(name: str, dtype: str, pack: Any, per_mac: float, wants: Iterable[st
 
 # The same code with and without vectors; few rows are not worth bringing b into another order.
 KERNELS = (
-    _record("4x8__generic", "int8", pack_int8, 0.44, {"vectors"}),
-    replace(_record("unpacked_4x2__scalar", "int8", pack_int8, 6.0), fast=False),
+    _record("4x8__generic", "int8", pack_int8, 0.6, {"vectors"}),
+    replace(_record("unpacked_4x2__scalar", "int8", pack_int8, 6.0, {"fpu"}), fast=False),
     _record("4x8__generic", "float32", pack_float, 0.4),
 )
