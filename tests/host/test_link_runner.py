@@ -122,7 +122,7 @@ def test_a_length_that_lies_is_answered_before_its_payload_comes(tiny):
     assert answers[0][1] == 1 and b"needed 4294967295" in answers[0][2]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.one_of(
     st.binary(max_size=40),
     st.builds(malformed, st.integers(0, 12), st.binary(max_size=80),

@@ -168,7 +168,7 @@ def test_blocked_activations_are_refused():
 
 @given(st.integers(1, 9), st.integers(1, 150), st.sampled_from((32, 64, 128)), st.booleans(),
        st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_rounding_errs_by_half_a_step_or_clips(n, k, group, affine, seed):
     rng = np.random.default_rng(seed)
     weights = (rng.normal(size=(n, k)) * np.exp(rng.normal(size=(n, 1)))).astype(np.float32)

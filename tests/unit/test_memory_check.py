@@ -58,7 +58,7 @@ def windows(draw, buffer, size):
     return View(buffer, "int8", ((count + 1) // 2,), "N", first, (2,))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(programs())
 def test_every_plan_of_a_random_program_passes(made):
     result = plan([made], NULL)
@@ -67,7 +67,7 @@ def test_every_plan_of_a_random_program_passes(made):
     assert result.arena_bytes >= result.lower_bound_bytes
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(programs("p"), programs("q"))
 def test_programs_that_share_an_arena_pass(one, two):
     result = plan([one, two], NULL)
@@ -76,7 +76,7 @@ def test_programs_that_share_an_arena_pass(one, two):
     assert result.lower_bound_bytes >= max(alone)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(programs())
 def test_in_place_never_costs_memory_at_the_bound(made):
     without = replace(made, entries=tuple(
@@ -84,7 +84,7 @@ def test_in_place_never_costs_memory_at_the_bound(made):
     assert plan([made], NULL).lower_bound_bytes <= plan([without], NULL).lower_bound_bytes
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(programs(), st.data())
 def test_two_buffers_alive_at_once_at_one_place_are_caught(made, data):
     made = replace(made, entries=tuple(

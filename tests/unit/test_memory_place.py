@@ -35,7 +35,7 @@ def bound(buffers):
     return max((sum(r[3] for r in buffers if r[1] <= t < r[2]) for t in times), default=0)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(rows)
 def test_buffers_alive_together_never_share_a_byte(buffers):
     offsets = place(buffers)

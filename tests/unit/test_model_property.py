@@ -8,7 +8,7 @@ from model_strategies import graphs
 from edgecc.model import check_model, load, oracle, to_text
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(graphs())
 def test_loading_keeps_the_answer(proto):
     model = load(proto)

@@ -12,7 +12,7 @@ from edgecc.quantize import check_quantized, is_qdq, quantize
 from edgecc.quantize.observers import OBSERVERS
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(graphs(), st.sampled_from(sorted(OBSERVERS)))
 def test_random_graphs_quantize(proto, observer):
     model = load(proto)

@@ -101,7 +101,7 @@ def graphs(draw, quantized):
                        17)
 
 
-SETTINGS = settings(max_examples=60, deadline=None,
+SETTINGS = settings(max_examples=60,
                     suppress_health_check=list(HealthCheck), derandomize=True)
 
 

@@ -114,7 +114,7 @@ def graphs(draw, quantized):
     return growing.q.build({"x": growing.values[0][1]}, outputs)
 
 
-SETTINGS = settings(max_examples=40, deadline=None,
+SETTINGS = settings(max_examples=40,
                     suppress_health_check=list(HealthCheck), derandomize=True)
 
 

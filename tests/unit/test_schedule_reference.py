@@ -79,7 +79,7 @@ def conv_constants(random, s):
             "residual_ratio": np.float32(1.3), "residual_zero_point": -9}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(specs, st.integers(0, 2**32 - 1))
 def test_int8_convolution_equals_the_loops(s, seed):
     random = np.random.default_rng(seed)
