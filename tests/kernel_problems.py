@@ -238,6 +238,7 @@ INT8_CONVS = (
     _int8_conv(1, 6, 7, 8, 12, 3, 3, pads=SAME, groups=4),
     _int8_conv(2, 7, 9, 24, 24, 3, 3, pads=SAME, groups=24, residual=True),
     _int8_conv(1, 9, 9, 5, 5, 3, 3, strides=(2, 2), pads=SAME, groups=5, clamp=True),
+    _int8_conv(2, 7, 9, 40, 40, 3, 3, pads=SAME, groups=40),
 )
 INT8_PRODUCTS = (FullyConnected("int8", 1, 40, 150), FullyConnected("int8", 3, 24, 70, True, True),
                  FullyConnected("int8", 29, 13, 9, True), FullyConnected("int8", 43, 642, 19))
