@@ -61,7 +61,7 @@ def compare(bundle: Bundle, vectors: Iterable[Vector] | None = None) -> list[Agr
         for port in manifest["outputs"]:
             name = port["name"]
             pairs[name].append((ours[name], ports.to_native(port, theirs[name])))
-    return [_agreement(port, pairs[port["name"]], tolerance.of_manifest(manifest))
+    return [_agreement(port, pairs[port["name"]], tolerance.beside_others(manifest))
             for port in manifest["outputs"]]
 
 

@@ -13,6 +13,7 @@ from edgecc.kernels import (
     copy,
     depthwise_dsp,
     depthwise_float,
+    depthwise_half,
     depthwise_int8,
     depthwise_mve,
     depthwise_neon,
@@ -42,6 +43,7 @@ MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv
            depthwise_float, fully_connected_float, pool2d, softmax, binary, unary, table,
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
            normalize, matmul, matmul_int8, matmul_dsp, recentre, conv2d_mve, depthwise_mve,
-           conv2d_dsp, depthwise_dsp, depthwise_neon, convert, grouped_product, grouped_rounded)
+           conv2d_dsp, depthwise_dsp, depthwise_neon, convert, grouped_product, grouped_rounded,
+           depthwise_half)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)
 KERNELS += tuple(float16.derived(KERNELS))

@@ -1,4 +1,4 @@
-"""float32 convolution, NHWC, any stride, dilation, padding and groups.
+"""float32 and float16 convolution, NHWC, any stride, dilation, padding and groups.
 
 A line of output pixels is cut into register tiles. Padded layers read a ring of padded rows in
 scratch; others read the input where it lies. A pointwise layer (1x1, stride 1, no padding) has no
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels import float_tile
+from edgecc.kernels import float_tile, half_tile
 from edgecc.kernels.elementwise import accept_all
 from edgecc.kernels.float_tile import ISAS, Epilogue, FloatIsa, Shape, Taps, Tile
 from edgecc.kernels.registry import KernelRecord
@@ -67,44 +67,66 @@ class Plan:
         return Shape(self.isa, self.spec.k // self.spec.groups, self.line)
 
     @property
-    def scratch(self) -> int:
+    def taps(self) -> int:
+        s = self.spec
+        return s.kh * s.kw * s.c // s.groups
+
+    @property
+    def ring(self) -> int:
+        """Elements of the ring of rows."""
         return RingShape(self.spec).elements if self.ringed else 0
 
+    @property
+    def sums(self) -> int:
+        """float32 sums in scratch: where those of halves are too long to stay halves."""
+        shape = self.shape
+        return shape.rows * shape.block if self.isa.half and half_tile.is_long(self.taps) else 0
+
+    @property
+    def scratch_bytes(self) -> int:
+        return (2 if self.isa.half else 4) * self.ring + 4 * self.sums
+
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
-        s = self.spec
+        s, scale = self.spec, 0.0
         weights = np.asarray(constants["weights"], s.dtype).reshape(s.k, -1)
-        return float_tile.pack(self.shape, s.groups, s.clamp, weights, constants)
+        if self.isa.half:
+            weights, scale = half_tile.scaled(weights)
+        return float_tile.pack(self.shape, s.groups, s.clamp, weights, constants, scale)
 
     def cost(self) -> float:
         """Instructions: multiplies over the lanes in use, and what surrounds them."""
         s, shape = self.spec, self.shape
         filled = shape.outputs / (shape.blocks * shape.block)
         per_vector = 1 + 1 / shape.columns + 1 / shape.rows
+        if self.sums:
+            per_vector += half_tile.FLUSH / half_tile.LONGEST
         copies = s.n * s.h * s.w * s.c / 4 if self.ringed else 0
         return 50 + s.macs * per_vector / shape.lanes / filled + copies
 
 
-def open_kernel(spec: Conv2d, symbol: str, scratch: int) -> Any:
+def open_kernel(spec: Conv2d, symbol: str, scratch: int, kind: str = "float32") -> Any:
+    """`scratch` elements of `kind`, which is what the kernel computes in."""
     from edgecc.kernels import tir
 
-    result = ("float32", spec.n * spec.oh * spec.ow * spec.k)
-    inputs = [("float32", spec.n * spec.h * spec.w * spec.c)]
+    result = (kind, spec.n * spec.oh * spec.ow * spec.k)
+    inputs = [(kind, spec.n * spec.h * spec.w * spec.c)]
     return tir.kernel(symbol, inputs=inputs + [result] * spec.residual, outputs=[result],
-                      weights=True, scratch=("float32", scratch) if scratch else None,
+                      weights=True, scratch=(kind, scratch) if scratch else None,
                       may_alias=spec.residual)
 
 
 class Rows:
     """Where a tap of an output row lies: in the ring, or in the input itself."""
 
-    def __init__(self, k: Any, spec: Conv2d, ringed: bool) -> None:
+    def __init__(self, k: Any, spec: Conv2d, ringed: bool, kind: str = "float32") -> None:
         from edgecc.kernels import tir
 
         self.spec = spec
         self.ring = None
         self.source = k.scratch if ringed else k.inputs[0]
         if ringed:
-            self.ring = Ring(k, RingShape(spec), tir.T.float32(0.0), lambda values, lanes: values)
+            zero = tir.T.cast(0.0, kind)
+            self.ring = Ring(k, RingShape(spec), zero, lambda values, lanes: values)
             self.ring.clear()
         self.image: Any = 0
         self.y: Any = 0
@@ -128,7 +150,11 @@ class Rows:
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    with open_kernel(plan.spec, symbol, plan.scratch) as k:
+    kind = "float16" if plan.isa.half else "float32"
+    words = plan.scratch_bytes // (2 if plan.isa.half else 4)
+    with open_kernel(plan.spec, symbol, words, kind) as k:
+        if plan.isa.half:
+            half_tile.wrap_ends(k)
         if plan.pointwise:
             _pointwise(k, plan)
         else:
@@ -168,7 +194,7 @@ def _by_rows(k: Any, plan: Plan) -> None:
     from edgecc.kernels import tir
 
     s = plan.spec
-    rows = Rows(k, s, plan.ringed)
+    rows = Rows(k, s, plan.ringed, "float16" if plan.isa.half else "float32")
     work = _Line(k, plan, rows.source, s.c * s.strides[1])
     with tir.loop(k.begin, k.end) as row:
         rows.enter(row)
@@ -200,8 +226,11 @@ class _Line:
     def __init__(self, k: Any, plan: Plan, source: Any, step: int) -> None:
         s = plan.spec
         self.k, self.spec, self.shape = k, s, plan.shape
-        taps = s.kh * s.kw * s.c // s.groups
-        self.tile = Tile(k, plan.shape, source, taps, step, s.groups, s.dtype)
+        if plan.isa.half:
+            self.tile: Any = half_tile.HalfTile(k, plan.shape, source, plan.taps, step, s.groups,
+                                                2 * plan.ring)
+        else:
+            self.tile = Tile(k, plan.shape, source, plan.taps, step, s.groups, s.dtype)
         self.epilogue = Epilogue(k, s.clamp, s.residual)
 
     def emit(self, first: Any, pixels: int, taps: Any) -> None:
@@ -250,17 +279,19 @@ class _Line:
 
 
 def record(isa: FloatIsa) -> KernelRecord:
+    dtype = "float16" if isa.half else "float32"
     return KernelRecord(
-        f"float32_conv2d_{isa.accumulators // isa.columns}x{isa.columns * isa.lanes}__{isa.name}",
-        "conv2d", "float32", isa.requires, accept_all,
+        f"{dtype}_conv2d_{isa.accumulators // isa.columns}x{isa.columns * isa.lanes}__{isa.name}",
+        "conv2d", dtype, isa.requires, accept_all,
         cost=lambda spec: Plan(spec, isa).cost(),
         extent=lambda spec: Plan(spec, isa).extent,
         pack=lambda spec, constants: Plan(spec, isa).pack(constants),
         build=lambda spec, symbol, target: build(Plan(spec, isa), symbol),
-        scratch_bytes=lambda spec: 4 * Plan(spec, isa).scratch,
+        scratch_bytes=lambda spec: Plan(spec, isa).scratch_bytes,
         fast=isa.lanes > 1 and isa.name != "generic",
         wants=isa.wants,
+        half=isa.half,
     )
 
 
-KERNELS = tuple(record(isa) for isa in ISAS)
+KERNELS = tuple(record(isa) for isa in (*ISAS, *half_tile.ISAS))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.conv2d_float import Rows, open_kernel
-from edgecc.kernels.elementwise import across, header, vector_bytes
+from edgecc.kernels.elementwise import across, header, joined, vector_bytes
 from edgecc.kernels.float_tile import HEADER_BYTES, Epilogue
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import RingShape
@@ -32,7 +32,7 @@ def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
     front = header(np.float32(limits[0]), np.float32(limits[1]), 0, 0)
     weights = np.asarray(constants["weights"], spec.dtype).reshape(spec.k, -1).T
     bias = np.asarray(constants["bias"], np.float32).ravel()
-    return np.concatenate([front, *(part.view(np.uint8) for part in (bias, weights.ravel()))])
+    return joined(front, bias, weights)
 
 
 def _scratch(spec: Conv2d) -> int:
@@ -44,7 +44,7 @@ def build(spec: Conv2d, symbol: str, target: Any) -> Any:
 
     with open_kernel(spec, symbol, _scratch(spec)) as k:
         rows = Rows(k, spec, any(spec.pads))
-        work = _Row(k, spec, rows)
+        work = Row(k, spec, rows)
         with tir.loop(k.begin, k.end) as row:
             rows.enter(row)
             work.enter(tir.let(row * spec.ow))
@@ -52,16 +52,23 @@ def build(spec: Conv2d, symbol: str, target: Any) -> Any:
     return k.func
 
 
-class _Row:
-    """One output row, a vector of channels at a time."""
+class Row:
+    """One output row, a vector of channels at a time, computed in `kind`."""
+
+    kind = "float32"
 
     def __init__(self, k: Any, spec: Conv2d, rows: Rows) -> None:
-        self.spec, self.rows, self.first = spec, rows, None
+        self.k, self.spec, self.rows, self.first = k, spec, rows, None
         self.unrolled = spec.kh * spec.kw <= UNROLLED
-        self.biases = k.weights("float32", HEADER_BYTES)
-        self.weights = k.weights(spec.dtype, HEADER_BYTES + 4 * spec.c)
-        self.epilogue = Epilogue(k, spec.clamp, spec.residual)
+        bytes_each = np.dtype(self.kind).itemsize
+        self.biases = k.weights(self.kind, HEADER_BYTES)
+        self.weights = k.weights(spec.dtype, HEADER_BYTES + bytes_each * spec.c)
+        self.epilogue: Any = self.ending()
         self.bases: list[Any] = []
+
+    def ending(self) -> Any:
+        """What is done with a sum: see Epilogue."""
+        return Epilogue(self.k, self.spec.clamp, self.spec.residual)
 
     def enter(self, first: Any) -> None:
         """`first`: the row's first output pixel."""
@@ -79,7 +86,7 @@ class _Row:
         bias = tir.let(tir.load(self.biases, at, lanes))
         kept = [self._weights(i, at, lanes) for i in range(taps)] if taps <= IN_REGISTERS else None
         with tir.loop(0, s.ow) as ox:
-            acc = tir.local(lanes, "float32")
+            acc = tir.local(lanes, self.kind)
             tir.store(acc, 0, bias, lanes)
             column = tir.let(ox * (s.strides[1] * s.c) + at)
 
@@ -111,13 +118,13 @@ class _Row:
                 multiply(base, kx, self._weights(ky * s.kw + kx, at, lanes))
 
 
-def _cost(spec: Conv2d) -> float:
+def cost(spec: Conv2d) -> float:
     copies = spec.n * spec.h * spec.w * spec.c / 2 if any(spec.pads) else 0
     return 50 + spec.macs * 0.5 + copies
 
 
 KERNELS = (
     KernelRecord("float32_conv2d_depthwise__generic", "conv2d", "float32", frozenset(), accepts,
-                 _cost, lambda spec: spec.n * spec.oh, pack, build,
+                 cost, lambda spec: spec.n * spec.oh, pack, build,
                  scratch_bytes=lambda spec: 4 * _scratch(spec), fast=True),
 )

@@ -32,6 +32,13 @@ def header(*values: Any) -> np.ndarray:
     return np.array(words, np.int32).view(np.uint8)
 
 
+def joined(*parts: np.ndarray) -> np.ndarray:
+    """The bytes of arrays one after the other, up to whole words: what follows is aligned too."""
+    flat = [np.ascontiguousarray(part).reshape(-1).view(np.uint8) for part in parts]
+    size = sum(part.size for part in flat)
+    return np.concatenate([*flat, np.zeros(-size % 4, np.uint8)])
+
+
 def nothing(spec: Any, constants: Any) -> np.ndarray:
     """The pack of kernels without constants."""
     return np.empty(0, np.uint8)

@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.elementwise import bounded, header, pieces, word
+from edgecc.kernels.elementwise import bounded, header, joined, pieces, word
 
-HEADER_BYTES = 16  # lo, hi, two words of nothing
+HEADER_BYTES = 16  # lo, hi, the scale of halves, a word of nothing
 
 
 @dataclass(frozen=True)
 class FloatIsa:
     """Lanes of a float32 vector; the most vectors of output channels in a tile, and the most
     accumulators (rows times vectors). `by_lane`: multiply by one lane of a vector of activations
-    rather than by a value loaded into all lanes. `wants`: see KernelRecord."""
+    rather than by a value loaded into all lanes. `half`: the vectors are of float16, which
+    half_tile.py multiplies. `wants`: see KernelRecord."""
 
     name: str
     requires: frozenset[str]
@@ -26,6 +27,7 @@ class FloatIsa:
     columns: int
     accumulators: int
     by_lane: bool = False
+    half: bool = False
     wants: frozenset[str] = frozenset({"vectors"})
 
 
@@ -80,23 +82,23 @@ class Shape:
 
 
 def pack(
-    shape: Shape, groups: int, clamp: bool, weights: np.ndarray, constants: Mapping[str, Any]
+    shape: Shape, groups: int, clamp: bool, weights: np.ndarray, constants: Mapping[str, Any],
+    scale: float = 0.0,
 ) -> np.ndarray:
-    """lo and hi; bias, a float for every column of every block; weights, of their own type,
-    (group, block, tap, column), zero beyond the last output channel.
+    """lo, hi and what halves are scaled by; bias, a float for every column of every block; weights,
+    of their own type, (group, block, tap, column), zero beyond the last output channel.
 
     Shapes: weights (groups * outputs, taps).
     """
     limits = (constants["lo"], constants["hi"]) if clamp else (0.0, 0.0)
-    front = header(np.float32(limits[0]), np.float32(limits[1]), 0, 0)
+    front = header(np.float32(limits[0]), np.float32(limits[1]), np.float32(scale), 0)
     wide, taps = shape.blocks * shape.block, weights.shape[1]
     bias = np.zeros((groups, wide), np.float32)
     bias[:, :shape.outputs] = np.asarray(constants["bias"]).reshape(groups, shape.outputs)
     padded = np.zeros((groups, wide, taps), weights.dtype)
     padded[:, :shape.outputs] = weights.reshape(groups, shape.outputs, taps)
     blocks = padded.reshape(groups, shape.blocks, shape.block, taps).transpose(0, 1, 3, 2)
-    parts = (bias.ravel(), np.ascontiguousarray(blocks).ravel())
-    return np.concatenate([front, *(part.view(np.uint8) for part in parts)])
+    return joined(front, bias, blocks)
 
 
 class Epilogue:

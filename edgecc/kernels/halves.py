@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-CONVERTING = ({"neon"}, {"armv7-neon"}, {"f16c"}, {"mve"}, {"fpu32", "thumb2"}, {"zvfh"})
+CONVERTING = ({"neon"}, {"armv7-neon"}, {"f16c"}, {"mve"}, {"fpu32", "thumb2"})
 """Features of which any set is enough for instructions that convert."""
 
 EXPONENT = 0x0F800000  # a half's exponent of ones, where float32 has its exponent
@@ -52,11 +52,9 @@ def stored(dtype: str) -> str:
     return kind if kind is not None and dtype == "float32" else dtype
 
 
-def half_type() -> str:
-    """How halves are stored in the kernel under construction."""
-    kind = _stored.get()
-    assert kind is not None, "only kernels that are stored in half have halves"
-    return kind
+def half_type() -> str | None:
+    """How halves are stored in the kernel under construction; None where it computes in them."""
+    return _stored.get()
 
 
 class Halves:

@@ -31,6 +31,7 @@ class KernelRecord:
     (inputs..., weights if any, outputs..., scratch if scratch_bytes, args, begin, end).
     `code(spec)`: all that the function depends on, for kernels whose shape is data: one function
     serves every spec of the same text. They are the choice for small code.
+    `half`: it adds in float16, which a tolerance must allow for.
     """
 
     name: str
@@ -46,6 +47,7 @@ class KernelRecord:
     fast: bool = False
     wants: frozenset[str] = frozenset()
     code: Callable[[Any], str] | None = None
+    half: bool = False
 
 
 def all_kernels() -> tuple[KernelRecord, ...]:

@@ -16,6 +16,7 @@ from edgecc.kernels import (
     conv2d_int8,
     depthwise_int8,
     float_tile,
+    half_tile,
     matmul_int8,
 )
 from edgecc.kernels import fully_connected_float as dense_float
@@ -100,7 +101,7 @@ def _depthwise() -> Iterator[KernelRecord]:
 
 def _floats() -> Iterator[KernelRecord]:
     """No more accumulators than the catalogue's tiles have."""
-    for isa in float_tile.ISAS:
+    for isa in (*float_tile.ISAS, *half_tile.ISAS):
         for columns in range(1, MOST_VECTORS + 1):
             for mr in range(1, min(MOST_ROWS, isa.accumulators // columns) + 1):
                 tile = replace(isa, columns=columns, accumulators=mr * columns)

@@ -57,11 +57,11 @@ class KernelBuilder:
 
     def weights(self, dtype: str, offset_bytes: int = 0) -> Any:
         """The packed constants from `offset_bytes` on, as elements of `dtype`."""
-        data, kind = self._weights, half_type() if dtype == "float16" else dtype
+        data, kind = self._weights, half_type() if dtype == "float16" else None
         if offset_bytes:
             data = tirx.handle_add_byte_offset(data, offset_bytes)
-        buffer = T.decl_buffer((UNBOUNDED,), kind, data=data)
-        return Halves(buffer, kind) if dtype == "float16" else buffer
+        buffer = T.decl_buffer((UNBOUNDED,), kind or dtype, data=data)
+        return Halves(buffer, kind) if kind else buffer
 
     def area(self, dtype: str, offset_bytes: int) -> Any:
         """The scratch from `offset_bytes` on, as elements of `dtype`: a part of its own, read and

@@ -16,7 +16,9 @@ from edgecc.kernels import (
     conv2d_float,
     convert,
     depthwise_float,
+    depthwise_half,
     fully_connected_float,
+    half_tile,
     interpolate,
     matmul,
     normalize,
@@ -25,12 +27,12 @@ from edgecc.kernels import (
     softmax,
     unary,
 )
-from edgecc.kernels.halves import converts, half_type
+from edgecc.kernels.halves import converts
 from edgecc.kernels.reference import reference
 from edgecc.kernels.spec import Convert
 
 pytestmark = pytest.mark.host
-WEIGHTED = [conv2d_float, depthwise_float, fully_connected_float]
+WEIGHTED = [conv2d_float, depthwise_float, depthwise_half, fully_connected_float]
 ELEMENTS = [unary, binary, softmax]
 MATHS = [broadcast, compare, reduce, normalize, matmul, interpolate, pool2d]
 
@@ -51,8 +53,8 @@ def weighted(share=1):
 
 @pytest.mark.parametrize("target", ["host-avx2", "host-sse2"])
 def test_kernels_equal_their_reference(target):
-    check(list(elements())[::2], target, ELEMENTS, in_place=True, tolerance=UNIT)
-    check(list(maths())[::3], target, MATHS, tolerance=UNIT)
+    check(list(elements())[::4], target, ELEMENTS, in_place=True, tolerance=UNIT)
+    check(list(maths())[::4], target, MATHS, tolerance=UNIT)
     check(list(weighted(3)), target, WEIGHTED, in_place=True, tolerance=UNIT)
 
 
@@ -96,7 +98,7 @@ def test_weights_take_two_bytes():
         for case in cases([(spec, inputs, constants)], "host", WEIGHTED):
             wide = type(spec)(**{**vars(spec), "dtype": "float32"})
             half, whole = (case.record.pack(s, constants).nbytes for s in (spec, wide))
-            assert half < whole and 2 * (whole - half) >= constants["weights"].size * 4
+            assert whole - half > 2 * constants["weights"].size - 4  # up to whole words
 
 
 @pytest.mark.parametrize("target", ["cortex-m4f", "cortex-m55", "rv32imafc", "armv7-neon",
@@ -115,6 +117,20 @@ def test_softmax_of_halves_may_lie_over_its_input():
         assert np.array_equal(plain[0], shared[0])
 
 
-def test_halves_are_of_kernels_stored_in_half_only():
-    with pytest.raises(AssertionError, match="stored in half"):
-        half_type()
+def test_scaled_weights_never_sum_beyond_a_half():
+    random = np.random.default_rng(4)
+    for taps in (9, half_tile.LONGEST, 500):
+        weights = (random.standard_normal((7, taps)) * 3).astype(np.float16)
+        found, scale = half_tile.scaled(weights)
+        lost = np.abs(found.astype(np.float64) * scale - weights)
+        assert lost.max() <= scale * 2.0**-25  # a power of two, but for subnormal numbers
+        windows = np.lib.stride_tricks.sliding_window_view(
+            np.abs(found.astype(np.float64)), min(taps, half_tile.LONGEST), axis=1).sum(axis=2)
+        assert 0.25 < windows.max() <= 0.5
+    zeros, scale = half_tile.scaled(np.zeros((2, 9), np.float16))
+    assert scale == 1.0 and not zeros.any()
+
+
+def test_long_depthwise_sums_are_not_computed_in_float16():
+    spec = next(s for s in problems.depthwise_specs() if s.kh * s.kw > half_tile.LONGEST)
+    assert "products are not computed in float16" in depthwise_half.accepts(spec)

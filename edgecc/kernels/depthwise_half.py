@@ -1,0 +1,83 @@
+"""Depthwise convolution computed in float16, for cores with such vectors: as depthwise_float.py.
+
+Packed constants: lo, hi, scale; bias (c,) and weights (taps, c) as halves, both divided by the
+scale, so that no sum becomes infinite that would not be in float32 (see half_tile.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from edgecc.kernels import depthwise_float, half_tile
+from edgecc.kernels.conv2d_float import Rows, open_kernel
+from edgecc.kernels.elementwise import across, bounded, header, joined, word
+from edgecc.kernels.registry import KernelRecord
+from edgecc.kernels.ring import RingShape
+from edgecc.kernels.spec import Conv2d
+
+LANES = 8  # of a vector
+
+def accepts(spec: Conv2d) -> str | None:
+    if half_tile.is_long(spec.kh * spec.kw):
+        return f"sums of more than {half_tile.LONGEST} products are not computed in float16"
+    return depthwise_float.accepts(spec)
+
+
+def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
+    limits = (constants["lo"], constants["hi"]) if spec.clamp else (0.0, 0.0)
+    weights = np.asarray(constants["weights"], np.float16).reshape(spec.k, -1)
+    bias = np.asarray(constants["bias"], np.float32).reshape(spec.k, 1)
+    both, scale = half_tile.scaled(np.concatenate([weights, bias], axis=1))
+    front = header(np.float32(limits[0]), np.float32(limits[1]), np.float32(scale), 0)
+    return joined(front, both[:, -1], both[:, :-1].T)
+
+
+def _scratch(spec: Conv2d) -> int:
+    return RingShape(spec).elements if any(spec.pads) else 0
+
+
+def build(spec: Conv2d, symbol: str, target: Any) -> Any:
+    from edgecc.kernels import tir
+
+    with open_kernel(spec, symbol, _scratch(spec), "float16") as k:
+        rows = Rows(k, spec, any(spec.pads), "float16")
+        work = HalfRow(k, spec, rows)
+        with tir.loop(k.begin, k.end) as row:
+            rows.enter(row)
+            work.enter(tir.let(row * spec.ow))
+            across(spec.c, LANES, work.channels)
+    return k.func
+
+
+class HalfRow(depthwise_float.Row):
+    """The same in float16, the sums scaled at the end."""
+
+    kind = "float16"
+
+    def ending(self) -> Any:
+        from edgecc.kernels import tir
+
+        k, spec = self.k, self.spec
+        lo, hi, scale = (tir.let(tir.T.cast(word(k, i, "float32"), "float16")) for i in range(3))
+
+        def finish(value: Any, at: Any, lanes: int) -> None:
+            value = value * tir.splat(scale, lanes)
+            if spec.residual:
+                value = value + tir.load(k.inputs[1], at, lanes)
+            if spec.clamp:
+                value = bounded(value, lo, hi, lanes)
+            tir.store(k.outputs[0], at, value, lanes)
+
+        return finish
+
+
+KERNELS = (
+    KernelRecord("float16_conv2d_depthwise__neon_fp16", "conv2d", "float16",
+                 frozenset({"neon", "fp16"}), accepts,
+                 lambda spec: 0.5 * depthwise_float.cost(spec), lambda spec: spec.n * spec.oh,
+                 pack, build, scratch_bytes=lambda spec: 2 * _scratch(spec), fast=True,
+                 wants=frozenset({"vectors"}), half=True),
+)
