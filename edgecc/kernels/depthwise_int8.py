@@ -31,14 +31,14 @@ def build(plan: Plan, symbol: str) -> Any:
     scratch = ("int8", plan.ring.elements) if plan.ringed else None
     with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
                     scratch=scratch, may_alias=True) as k:
-        Code(k, plan).emit()
+        _Code(k, plan).emit()
     return k.func
 
 
-class Code:
+class _Code:
     """Emits one depthwise convolution."""
 
-    def __init__(self, k: Any, plan: Any):
+    def __init__(self, k: Any, plan: Plan):
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec
