@@ -5,6 +5,7 @@ import math_problems
 import movement_problems
 import numpy as np
 import pytest
+from assembly_loops import innermost_loops
 from halved import UNIT, half_problems
 from kernel_checks import cases, check, check_split, named, undefined_symbols
 from kernel_harness import Case, run_cases
@@ -29,7 +30,9 @@ from edgecc.kernels import (
 )
 from edgecc.kernels.halves import converts
 from edgecc.kernels.reference import reference
-from edgecc.kernels.spec import Convert
+from edgecc.kernels.registry import candidates
+from edgecc.kernels.spec import Convert, FullyConnected
+from edgecc.lower.compile import assembly
 
 pytestmark = pytest.mark.host
 WEIGHTED = [conv2d_float, depthwise_float, depthwise_half, fully_connected_float]
@@ -134,3 +137,16 @@ def test_scaled_weights_never_sum_beyond_a_half():
 def test_long_depthwise_sums_are_not_computed_in_float16():
     spec = next(s for s in problems.depthwise_specs() if s.kh * s.kw > half_tile.LONGEST)
     assert "products are not computed in float16" in depthwise_half.accepts(spec)
+
+
+def test_loops_that_multiply_halves_stay_off_the_stack():
+    target, convolution = named("raspberry-pi-5"), problems._conv(
+        dtype="float16", h=9, w=32, c=64, k=128, pads=(1, 1, 1, 1), clamp=True)
+    dense = FullyConnected("float16", 1, 640, 128)
+    for spec in (convolution, dense):
+        record = candidates(spec, target.features)[0]
+        assert record.half
+        text = assembly(record.build(spec, "kernel", target), target)
+        loops = [loop for loop in innermost_loops(text)
+                 if sum("fmla" in line and ".8h" in line for line in loop) > 32]
+        assert loops and not any("[sp" in line for loop in loops for line in loop)
