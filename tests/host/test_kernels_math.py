@@ -29,7 +29,7 @@ def test_math_kernels_equal_reference(target):
     check(found if target == "host" else found[::3], target, MODULES, tolerance=2e-5)
 
 
-@pytest.mark.parametrize("target, share", [("host", 1), ("host-avx2", 3), ("host-sse2", 3)])
+@pytest.mark.parametrize("target, share", [("host", 2), ("host-avx2", 4), ("host-sse2", 4)])
 def test_int8_products_of_every_tile_equal_reference(target, share):
     check(list(problems.matmul_int8())[::share], target, [matmul, matmul_int8])
 
