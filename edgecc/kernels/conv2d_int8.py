@@ -59,7 +59,8 @@ class _Code:
         from edgecc.kernels import tir
 
         self.k, self.plan, self.spec = k, plan, plan.spec
-        self.params = Parameters(k, plan.isa, self.spec.residual, self.spec.short_sums)
+        self.params = Parameters(k, plan.isa, self.spec.residual, self.spec.short_sums,
+                                 self.spec.clamp)
         self.buffer = k.inputs[0] if plan.direct else k.scratch
         pad = tir.T.cast(self.params.pad_value, plan.isa.activation_dtype)
         self.ring = Ring(k, plan.ring, pad, plan.isa.to_activation,
@@ -121,17 +122,18 @@ class _Code:
         whole, rest = divmod(spec.ow, mr)
         out = row * (spec.ow * spec.k) + channel
 
-        def at(x: Any, rows: int) -> None:
-            self.tile(rows, widths, block, self._segments(group, image, y, x), out + x * spec.k,
-                       self._bias(block, channel, y), y)
+        def at(x: Any, rows: int, given: Parameters | None = None) -> Parameters:
+            return self.tile(rows, widths, block, self._segments(group, image, y, x),
+                             out + x * spec.k, self._bias(block, channel, y), y, given)
 
+        given = None
         if whole == 1:
-            at(0, mr)
+            given = at(0, mr)
         elif whole:
             with tir.loop(0, whole) as t:
                 at(t * mr, mr)
         if rest:
-            at(whole * mr, rest)
+            at(whole * mr, rest, given)
 
     def _segments(self, group: Any, image: Any, y: Any, x: Any) -> Any:
         """(first line, x offset): element offset of the first row's first segment."""
@@ -157,9 +159,10 @@ class _Code:
         return chosen(self.spec, y, top, top + plan.edge_bias_bytes, block)
 
     def tile(self, rows: int, widths: tuple[int, int], block: Any, where: Any, out: Any,
-             bias: Any = None, y: Any = None) -> None:
+             bias: Any = None, y: Any = None, given: Parameters | None = None) -> Parameters:
         """`rows` positions by a block of columns (padded width, in use); `where` is the first
-        line under the kernel and the offset in it."""
+        line under the kernel and the offset in it. Takes the parameters that the tile before it
+        gave, where there is just one."""
         from edgecc.kernels import tir
 
         spec, plan = self.spec, self.plan
@@ -179,7 +182,9 @@ class _Code:
 
         self._down(where[0], row, y, self._crowded(tile))
         residual = self.k.inputs[1] if spec.residual else None
-        tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
+        params = self._parameters(tile, given)
+        tile.finish(self.k, acc, block, params, out, spec.k, spec.clamp, residual)
+        return params
 
     def _crowded(self, tile: Tile) -> bool:
         """Whether a row of the kernel, written out, leaves LLVM few registers."""
@@ -187,6 +192,26 @@ class _Code:
         values = padded(plan.segment, plan.isa.group)
         return (plan.segments_per_row == 1 and not tile.turns(plan.segment)
                 and tile.isa.crowded(tile.mr, tile.width, values))
+
+    def _parameters(self, tile: Tile, given: Parameters | None) -> Parameters:
+        """What a tile's end takes: what the tile before took, if its vectors stay in registers."""
+        if not tile.isa.assembled:
+            return self.params
+        if given:
+            return given.beside(len(tile.untouched(self._run())))
+        return self.params.beside(self._untouched())
+
+    def _untouched(self) -> int:
+        """Registers that no statement of whole tiles touches, or of any where the rows of a tile
+        are in the same loop."""
+        plan, run = self.plan, self._run()
+        whole, rest = divmod(plan.row_length, plan.mr)
+        heights = {plan.mr if whole else 0, 0 if whole > 1 else rest} - {0}
+        found = set(range(plan.isa.registers))
+        for rows in heights:
+            for _, width, used in plan.columns.blocks():
+                found &= set(Tile(plan.isa, rows, width, used).untouched(run))
+        return len(found)
 
     def _run(self) -> Run:
         spec, plan = self.spec, self.plan

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from edgecc.kernels.isa.assembled import Shape, add_run, set_rows
+from edgecc.kernels.isa.assembled import Shape, add_run, set_rows, spread, spread_four
 from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.ring import padded
 
+FOUR = ("inner_lo", "inner_hi", "ratio", "residual_ratio")  # words 6 to 9 of the header
 UNROLLED_PIECES = 3  # activation loads emitted in a row before a loop is made of them
 
 
 class Parameters:
     """The header's values as registers, loaded once per call."""
 
-    def __init__(self, k: Any, isa: Isa, residual: bool, short: bool = False):
+    def __init__(self, k: Any, isa: Isa, residual: bool, short: bool = False,
+                 clamp: bool = False):
         from edgecc.kernels import tir
 
         words, floats = k.weights("int32"), k.weights("float32")
@@ -27,14 +30,39 @@ class Parameters:
         self.low, self.high = tir.let(words[4]), tir.let(words[5])
         self.low_byte = tir.let(tir.T.cast(self.low, "int8"))
         self.high_byte = tir.let(tir.T.cast(self.high, "int8"))
-        self.zero_point_vector = tir.let(tir.splat(tir.T.cast(words[1], "int16"), 8))
-        self.short = tir.let(tir.splat(floats[13], isa.lanes)) if short else None
+        self.zero_point_short = tir.let(tir.T.cast(words[1], "int16"))
+        self.short = tir.let(floats[13]) if short else None
+        self._k = k
+        self._made: dict[tuple[str, int], Any] | None = None  # None: vectors are left to LLVM
+        self._vectors = 1 + 2 * clamp + 5 * residual
         if residual:
             self.inner_lo, self.inner_hi = tir.let(floats[6]), tir.let(floats[7])
             self.ratio, self.residual_ratio = tir.let(floats[8]), tir.let(floats[9])
             self.residual_zero_point = tir.let(words[10])
             self.residual_offset = tir.let(tir.T.cast(-words[10], "int16"))
             self.inner_low, self.inner_high = tir.let(words[11]), tir.let(words[12])
+
+    def vector(self, name: str, lanes: int) -> Any:
+        """`lanes` times a parameter."""
+        from edgecc.kernels import tir
+
+        if self._made is None:
+            return tir.splat(getattr(self, name), lanes)
+        if name in FOUR and (name, lanes) not in self._made:
+            four = spread_four(self._k, tir.T.address_of(self._k.weights("float32")[6]))
+            self._made |= zip(((each, lanes) for each in FOUR), four, strict=True)
+        if (name, lanes) not in self._made:
+            self._made[name, lanes] = spread(self._k, getattr(self, name), lanes)
+        return self._made[name, lanes]
+
+    def beside(self, registers: int) -> Parameters:
+        """The same for the end of a tile whose statement leaves so many registers alone: if they
+        do not hold all vectors with one to spare, those are made where they are used first."""
+        if registers > self._vectors:
+            return self
+        beside = copy(self)
+        beside._made = {}
+        return beside
 
 
 @dataclass(frozen=True)
@@ -164,11 +192,17 @@ class Tile:
     def _statement(self, k: Any, acc: Any, run: Run, base: Any, at: Any) -> None:
         from edgecc.kernels import tir
 
-        shape = Shape(self.vectors, self.mr, self.width, padded(run.values, self.isa.group),
-                      run.pitch, run.taps, run.step, run.spare)
         weights = k.weights(self.isa.weight_dtype)
-        add_run(k, acc, self.isa.statement, shape, self.isa.name,
+        add_run(k, acc, self.isa.statement, self._shape(run), self.isa.name,
                 tir.T.address_of(run.buffer[base]), tir.T.address_of(weights[at]))
+
+    def _shape(self, run: Run) -> Shape:
+        return Shape(self.vectors, self.mr, self.width, padded(run.values, self.isa.group),
+                     run.pitch, run.taps, run.step, run.spare)
+
+    def untouched(self, run: Run) -> range:
+        """Registers that the statement of a run leaves alone."""
+        return range(self.vectors, self.isa.statement(self._shape(run)).lowest)
 
     def finish(
         self, k: Any, acc: Any, block: Any, params: Parameters, base: Any, stride: int,
@@ -243,8 +277,8 @@ class Tile:
         dtype = tir.vector("float32", isa.lanes)
         others = self._others(residual, row, params)
         for value, other in zip(values, others, strict=True):
-            ratio, other_ratio = (tir.splat(r, isa.lanes)
-                                  for r in (params.ratio, params.residual_ratio))
+            ratio, other_ratio = (params.vector(name, isa.lanes)
+                                  for name in ("ratio", "residual_ratio"))
             first = tir.fenced(isa.inner(value, params) * ratio, dtype)
             out.append(tir.let(first + tir.fenced(other * other_ratio, dtype)))
         return out

@@ -50,7 +50,7 @@ WIDE = (  # a row has several tiles, so that they are a loop; ends of every kind
     Conv2d("int8", 1, 4, 33, 16, 16, 1, 1, residual=True, short_sums=True),
 )
 # wide rows: LLVM writes out a whole tile's short run on x86, and holds more than it has registers
-NOT_WIDE = ("vnni", "avxvnni", "avx2", "dotprod", "neon", "i8mm")
+NOT_WIDE = ("vnni", "avxvnni", "avx2")
 MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve, depthwise_neon,
            matmul_dsp, matmul_int8)
 
@@ -99,8 +99,7 @@ def kernels():
     for record in (record for module in MODULES for record in module.KERNELS):
         isa = record.name.split("__")[1]
         tile = TILES.get(isa)
-        short = () if isa in ("dotprod", "neon", "i8mm") else SHORT
-        layers = [layer for layer in (*LAYERS, *short, *(() if isa in NOT_WIDE else WIDE))
+        layers = [layer for layer in (*LAYERS, *SHORT, *(() if isa in NOT_WIDE else WIDE))
                   if layer.op == record.op and record.accepts(layer) is None]
         if tile and layers and record.name not in SPILLS:
             yield pytest.param(record, layers, id=record.name)

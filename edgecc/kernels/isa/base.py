@@ -157,7 +157,7 @@ class Isa:
         from edgecc.kernels import tir
 
         wide = tir.T.cast(values, tir.vector("int32", lanes))
-        centred = wide - tir.splat(params.residual_zero_point, lanes)
+        centred = wide - params.vector("residual_zero_point", lanes)
         return [tir.T.cast(centred, tir.vector("float32", lanes))]
 
     def narrow_scaled(

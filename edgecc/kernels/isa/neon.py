@@ -38,8 +38,8 @@ class NeonEnd(Isa):
     def inner(self, value: Any, params: Any) -> Any:
         from edgecc.kernels import tir
 
-        for name, bound in (("maxnum", params.inner_lo), ("minnum", params.inner_hi)):
-            value = tir.llvm("float32x4", f"llvm.{name}.v4f32", value, tir.splat(bound, 4))
+        for name, bound in (("maxnum", "inner_lo"), ("minnum", "inner_hi")):
+            value = tir.llvm("float32x4", f"llvm.{name}.v4f32", value, params.vector(bound, 4))
         return self.rounded(value)
 
     def centred(self, values: Any, lanes: int, params: Any) -> list[Any]:
@@ -49,7 +49,7 @@ class NeonEnd(Isa):
         if lanes < 8:
             return super().centred(values, lanes, params)
         eights = [values] if lanes == 8 else [part("int8x8", values) for part in _halves()]
-        offset = tir.splat(params.residual_offset, 8)
+        offset = params.vector("residual_offset", 8)
         found = []
         for eight in eights:
             short = tir.let(offset + tir.T.cast(eight, "int16x8"))
@@ -172,8 +172,8 @@ def _bytes(values: list[Any], params: Any, clamp: bool) -> tuple[Any, int]:
     lanes = 8 * len(quarters)
     value = quarters[0] if lanes == 8 else tir.T.vectorcombine("int8x16", *quarters)
     if clamp:
-        value = tir.T.min(tir.T.max(value, tir.splat(params.low_byte, lanes)),
-                          tir.splat(params.high_byte, lanes))
+        value = tir.T.min(tir.T.max(value, params.vector("low_byte", lanes)),
+                          params.vector("high_byte", lanes))
     if len(values) == 1:
         words = tir.T.reinterpret("int32x2", value)
         value = tir.T.reinterpret("int8x4", tir.T.Shuffle([words], [0]))
@@ -189,7 +189,7 @@ def _rounded_wide(low: Any, high: Any, params: Any) -> Any:
         whole = tir.llvm("int32x4", "llvm.aarch64.neon.fcvtns.v4i32.v4f32", value)
         halves.append(tir.llvm("int16x4", "llvm.aarch64.neon.sqxtn.v4i16", whole))
     both = tir.T.vectorcombine("int16x8", *halves)
-    return tir.llvm("int16x8", "llvm.sadd.sat.v8i16", both, params.zero_point_vector)
+    return tir.llvm("int16x8", "llvm.sadd.sat.v8i16", both, params.vector("zero_point_short", 8))
 
 
 def _rounded_short(low: Any, high: Any, params: Any) -> Any:
@@ -199,6 +199,6 @@ def _rounded_short(low: Any, high: Any, params: Any) -> Any:
 
     halves = []
     for value in (low, high):
-        biased = tir.fenced(value, "float32x4") + params.short
+        biased = tir.fenced(value, "float32x4") + params.vector("short", 4)
         halves.append(tir.T.reinterpret("int16x8", biased))
     return tir.T.Shuffle(halves, list(range(0, 16, 2)))
