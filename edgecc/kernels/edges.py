@@ -24,8 +24,6 @@ def outside(spec: Conv2d, y: int) -> frozenset[int]:
 def edges(spec: Conv2d) -> Edges | None:
     """What the first and the last output row leave out; None if nothing, if other rows leave
     out something too, or if a kernel row might be left out at either end."""
-    if spec.oh < 2 or not (spec.pads[0] or spec.pads[2]):
-        return None
     top, bottom = outside(spec, 0), outside(spec, spec.oh - 1)
     between = {ky for y in {1, spec.oh - 2} - {0, spec.oh - 1} for ky in outside(spec, y)}
     if between or top & bottom or not top | bottom:
