@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from edgecc.kernels.isa.assembled import Shape, add_run, set_rows, spread, spread_four
+from edgecc.kernels.isa.assembled import Shape, add_run, set_rows
 from edgecc.kernels.isa.base import Isa
+from edgecc.kernels.isa.spread import spread, spread_four
 from edgecc.kernels.ring import padded
 
 FOUR = ("inner_lo", "inner_hi", "ratio", "residual_ratio")  # words 6 to 9 of the header

@@ -83,7 +83,8 @@ TILES = {
 }
 
 
-SPILLS = {"int8_conv2d_1x4__dsp"}  # LLVM's own, a few words; for grouped and dilated ones only
+# LLVM's own, a few words, as are those of 1x2 and 2x2; for grouped and dilated layers only
+SPILLS = {"int8_conv2d_1x4__dsp"}
 
 
 def tile_loops(text, tile):

@@ -19,8 +19,6 @@ BATCH = 4  # registers that one LD1 fills
 SIZES = {16: "q", 8: "d", 4: "s"}  # register names by the bytes that a load brings
 ONE_LOAD = range(0, 16 * 4096, 16)  # offsets that LDR of 16 bytes can name
 PAIR_LOAD = range(0, 16 * 64, 16)  # those of LDP
-ELEMENTS = {"int8": ("b", "i8"), "int16": ("h", "i16"), "int32": ("s", "i32"),
-            "float32": ("s", "float")}
 
 
 @dataclass(frozen=True)
@@ -228,41 +226,6 @@ def statement(result: str, kind: str, lines: list[str], constraints: str,
     """LLVM's line for assembler text with operands."""
     text = "\\0A".join(lines)
     return f'{result} = call {kind} asm sideeffect "{text}", "{constraints}"({", ".join(given)})'
-
-
-def spread(k: Any, value: Any, lanes: int) -> Any:
-    """A vector of `lanes` times a value, made where this is called: LLVM would make it ahead of
-    all loops, and spill it where a statement between takes every register."""
-    from edgecc.kernels import tir
-
-    dtype = str(value.ty.dtype)
-    word = tir.T.reinterpret("int32", value) if dtype == "float32" else tir.T.cast(value, "int32")
-    name, (suffix, kind) = f"edgecc_spread_{dtype}x{lanes}", ELEMENTS[dtype]
-    text = f'asm sideeffect "dup $0.{lanes}{suffix}, ${{1:w}}", "=w,r"(i32 %word)'
-    vector = f"<{lanes} x {kind}>"
-    k.llvm_function(name, lambda: (
-        f"define internal {vector} @{name}(i32 %word) alwaysinline nounwind {{\n"
-        f"  %r = call {vector} {text}\n  ret {vector} %r\n}}\n"))
-    return tir.let(tir.T.call_extern(tir.vector(dtype, lanes), name, word))
-
-
-def spread_four(k: Any, values: Any) -> list[Any]:
-    """The same of each of four float32 in memory, in one instruction."""
-    from edgecc.kernels import tir
-
-    made, name = tir.local(16, "float32"), "edgecc_spread_four"
-    last = range(REGISTERS - 4, REGISTERS)  # the statements' own
-    kind = "{ " + ", ".join(["<4 x float>"] * 4) + " }"
-    line = f"ld4r {{{', '.join(f'v{i}.4s' for i in last)}}}, [$4]"
-    constraints = ",".join([*(f"={{v{i}}}" for i in last), "r", "~{memory}"])
-    body = [statement("%r", kind, [line], constraints, ["ptr %values"])]
-    for i in range(4):
-        body += [f"%p{i} = getelementptr i8, ptr %made, i64 {16 * i}",
-                 f"%o{i} = extractvalue {kind} %r, {i}",
-                 f"store <4 x float> %o{i}, ptr %p{i}, align 4"]
-    k.llvm_function(name, lambda: function(name, "ptr %made, ptr %values", body))
-    tir.T.evaluate(tir.T.call_extern("int32", name, tir.T.address_of(made[0]), values))
-    return [tir.let(tir.load(made, 4 * i, 4)) for i in range(4)]
 
 
 def named(count: int) -> list[str]:
