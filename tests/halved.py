@@ -7,6 +7,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from edgecc.kernels.float16 import COMPUTED
+from edgecc.kernels.spec import Convert
 
 UNIT = 2.0**-10  # of float16 numbers between one and two: what one more rounding may change
 
@@ -44,6 +45,14 @@ def half_feeds(feeds):
 def halved(value):
     with np.errstate(over="ignore"):
         return value.astype(np.float16) if value.dtype == np.float32 else value
+
+
+def converts(size=300):
+    """Between float16 and float32, both ways."""
+    random = np.random.default_rng(0)
+    values = (random.standard_normal(size) * 100).astype(np.float32)
+    yield Convert("float32", "float16", size), [values], {}
+    yield Convert("float16", "float32", size), [halved(values)], {}
 
 
 def half_problems(problems):
