@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.int8_packing import HEADER_BYTES, Columns, header, pack_blocks
-from edgecc.kernels.int8_tile import Parameters, Tile
+from edgecc.kernels.int8_parameters import Parameters
+from edgecc.kernels.int8_tile import Tile
 from edgecc.kernels.isa import base, dsp, scalar
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord

@@ -15,7 +15,8 @@ import numpy as np
 
 from edgecc.kernels.fully_connected_int8 import as_conv2d
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
-from edgecc.kernels.int8_tile import Parameters, Tile
+from edgecc.kernels.int8_parameters import Parameters
+from edgecc.kernels.int8_tile import Tile
 from edgecc.kernels.isa.dsp import Dsp
 from edgecc.kernels.isa.dsp_loop import Loop
 from edgecc.kernels.planned import planned

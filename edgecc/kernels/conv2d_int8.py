@@ -16,7 +16,8 @@ from edgecc.kernels.conv2d_flat import Flat
 from edgecc.kernels.conv2d_plan import Plan
 from edgecc.kernels.edges import between, chosen, inside
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
-from edgecc.kernels.int8_tile import Parameters, Run, Tile
+from edgecc.kernels.int8_parameters import Parameters
+from edgecc.kernels.int8_tile import Run, Tile
 from edgecc.kernels.isa import (
     avx2,
     avx_vnni,

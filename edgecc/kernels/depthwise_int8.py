@@ -14,7 +14,8 @@ from typing import Any
 
 from edgecc.kernels.depthwise_plan import Plan, block_of
 from edgecc.kernels.int8_packing import HEADER_BYTES
-from edgecc.kernels.int8_tile import Parameters, Tile
+from edgecc.kernels.int8_parameters import Parameters
+from edgecc.kernels.int8_tile import Tile
 from edgecc.kernels.isa import avx2, base, dotprod, mve, neon, rvv, scalar, vnni, woven
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord

@@ -11,7 +11,8 @@ from typing import Any
 
 from edgecc.kernels import conv2d_int8
 from edgecc.kernels.elementwise import pieces
-from edgecc.kernels.int8_tile import Parameters, Run, Tile
+from edgecc.kernels.int8_parameters import Parameters
+from edgecc.kernels.int8_tile import Run, Tile
 from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.isa.neon import NeonExact
 from edgecc.kernels.matmul import start_of

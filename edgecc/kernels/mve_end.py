@@ -24,7 +24,7 @@ class End:
 
     def __init__(self, k: Any, residual: bool, bounds: bool) -> None:
         from edgecc.kernels import tir
-        from edgecc.kernels.int8_tile import Parameters
+        from edgecc.kernels.int8_parameters import Parameters
 
         self.k, self.residual, self.bounds = k, residual, bounds
         self.params = Parameters(k, MveEnd(), residual)
