@@ -24,7 +24,7 @@ class FloatForm(Work):
         from edgecc.kernels import tir
 
         variance = squares * tir.T.float32(1.0 / self.spec.count) + self.epsilon
-        return tir.let(tir.T.float32(1.0) / fm.square_root(variance, 1))
+        return tir.let(tir.T.float32(1.0) / self.root(variance, 1))
 
     def measure_row(self, first: Any) -> None:
         from edgecc.kernels import tir

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgecc.kernels import float_math as fm
 from edgecc.kernels.elementwise import across, to_int8, widened, word
 from edgecc.kernels.math_spec import Normalize
 from edgecc.kernels.normalize_work import Work, total_along
@@ -39,7 +38,7 @@ class Int8Form(Work):
         high = T.cast(T.cast(T.shift_right(spread, T.int64(24)), "int32"), "float32")
         low = T.cast(T.cast(T.bitwise_and(spread, T.int64((1 << 24) - 1)), "int32"), "float32")
         real = tir.fenced(high * T.float32(1 << 24) + low, "float32")
-        return tir.let(T.float32(1.0) / fm.square_root(real + self.floor, 1))
+        return tir.let(T.float32(1.0) / self.root(real + self.floor, 1))
 
     def measure_row(self, first: Any) -> None:
         m = self.spec.m

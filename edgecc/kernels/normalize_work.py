@@ -7,6 +7,7 @@ from typing import Any
 
 from edgecc.kernels.elementwise import across, vector_bytes
 from edgecc.kernels.math_spec import Normalize
+from edgecc.kernels.square_root import square_root
 
 HEADER_WORDS = 4
 
@@ -18,6 +19,7 @@ class Work:
         self.k, self.spec, self.target = k, spec, target
         self.channels = spec.groups * spec.m
         self.lanes = vector_bytes(target) // (4 if spec.dtype == "float32" else 1)
+        self.root = square_root(k, target)
         self.rows = k.weights("float32", 4 * HEADER_WORDS)
 
     def constant_rows(self, at: Any, lanes: int) -> tuple[Any, Any]:

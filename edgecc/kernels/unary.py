@@ -22,6 +22,7 @@ from edgecc.kernels.elementwise import (
 from edgecc.kernels.functions import PARAMETERS
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Unary
+from edgecc.kernels.square_root import square_root
 
 INSTRUCTIONS = {"sigmoid": 26, "tanh": 34, "exp": 26, "sqrt": 6, "log": 34, "erf": 45, "sin": 30,
                 "cos": 30, "silu": 28, "gelu": 48, "gelu_tanh": 40, "mish": 36, "softplus": 60,
@@ -127,10 +128,11 @@ def build(spec: Unary, symbol: str, target: Any) -> Any:
     with tir.kernel(symbol, inputs=operand, outputs=operand, weights=bool(count),
                     may_alias=True) as k:
         parameters = [word(k, i, "float32") for i in range(count)]
+        function = FUNCTIONS[spec.kind] if spec.kind != "sqrt" else square_root(k, target)
 
         def compute(at: Any, lanes: int) -> Any:
             x = tir.let(tir.load(k.inputs[0], at, lanes))
-            return FUNCTIONS[spec.kind](x, lanes, *parameters)
+            return function(x, lanes, *parameters)
 
         heavy = spec.kind in INSTRUCTIONS
         sweep(k, spec.size, vector_bytes(target) // 4, compute, unroll=2 if heavy else 4)

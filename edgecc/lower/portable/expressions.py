@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgecc.errors import UnsupportedModel
+from edgecc.kernels import square_root
 from edgecc.lower.portable.types import Kind, integer, kind, real
 
 ARITHMETIC = {"Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%"}
@@ -145,6 +146,8 @@ class Expressions:
             return self._choice(condition, yes, no, kind(node), lane)
         if name in UNARY and kind(node).name == "float32":
             return f"edgecc_{UNARY[name]}_f32({self.text(arguments[0], lane)})"
+        if name == "call_extern" and arguments[0].value == square_root.NAME:
+            return f"edgecc_sqrt_f32({self.text(arguments[1], lane)})"
         if name == "bitwise_not":
             return f"({kind(node).c})~{self.text(arguments[0], lane)}"
         if name == "clz" and kind(arguments[0]).name in ("int32", "uint32"):
