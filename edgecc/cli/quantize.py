@@ -1,4 +1,4 @@
-"""`edgecc quantize`: a float model into a standard ONNX file, QDQ or with 4-bit weights."""
+"""`edgecc quantize`: a float model into a standard ONNX file: QDQ, float16 or 4-bit weights."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from edgecc.line import folded
 
 
 def add(commands: Any) -> argparse.ArgumentParser:
-    command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX), or "
-                                  "its weights to INT4")
+    command = commands.add_parser("quantize", help="quantize a model to INT8 (QDQ ONNX) or "
+                                  "float16, or its weights to INT4")
     model_source.add(command)
-    command.add_argument("--to", default="int8", choices=("int8", "int4"),
-                         help="int8 (default) or int4: weights of matrix products only")
+    command.add_argument("--to", default="int8", choices=("int8", "float16", "int4"),
+                         help="int8 (default), float16, or int4: weights of matrix products only")
     command.add_argument("--calibrate", metavar="DATA",
-                         help="for int8: a .npz of stacked samples, or a folder of .npy files or "
-                         "of pictures")
+                         help="for int8, and for ranges in float16: a .npz of stacked samples, "
+                         "or a folder of .npy files or of pictures")
     command.add_argument("-o", "--output", type=Path, required=True, metavar="OUT.onnx")
     command.add_argument("--observer", default="minmax", help=arguments.choices("observer"))
     command.add_argument("--seed", type=int, default=0)
@@ -49,7 +49,8 @@ def run(args: argparse.Namespace, console: Console) -> int:
     if args.to == "int4":
         graph, report = quantize.quantize_weights(graph, config=config, context=context)
     else:
-        graph, report = quantize.quantize(graph, args.calibrate, config=config, context=context)
+        verb = quantize.to_float16 if args.to == "float16" else quantize.quantize
+        graph, report = verb(graph, args.calibrate, config=config, context=context)
     write_atomically(args.output, model.to_proto(graph).SerializeToString(deterministic=True))
     console.close()
     console.line(report.to_text())

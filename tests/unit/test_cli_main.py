@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import onnx
 import pipeline_models
 import pytest
 from bundle_maker import bundle
@@ -318,3 +319,29 @@ def test_version(capsys):
     with pytest.raises(SystemExit) as stopped:
         cli("--version")
     assert stopped.value.code == 0 and capsys.readouterr().out.startswith("edgecc 0.")
+
+
+@pytest.mark.parametrize("to, smaller", [("float16", 1.5), ("int4", 2.0)])
+def test_quantize_writes_a_standard_model_with_smaller_weights(to, smaller, tmp_path, capsys):
+    """In the form that ONNX Runtime reads, with values near the float model's."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    source, made = tmp_path / "m.onnx", tmp_path / "made.onnx"
+    source.write_bytes(dense_model().SerializeToString())
+    assert cli("quantize", source, "--to", to, "-o", made) == 0
+    assert f"wrote {made}" in capsys.readouterr().out
+    assert made.stat().st_size * smaller < source.stat().st_size
+    given = {"x": np.random.default_rng(0).standard_normal((1, 128)).astype(np.float32)}
+    whole, small = (onnxruntime.InferenceSession(path).run(None, given)[0]
+                    for path in (source, made))
+    assert np.abs(whole - small).max() < 0.2 * np.abs(whole).max()
+
+
+def dense_model():
+    weights = np.random.default_rng(1).standard_normal((128, 64)).astype(np.float32)
+    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, size])
+            for name, size in (("x", 128), ("y", 64))]
+    graph = onnx.helper.make_graph([node], "dense", ends[:1], ends[1:],
+                                   [onnx.numpy_helper.from_array(weights, "w")])
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)],
+                                  ir_version=8)
