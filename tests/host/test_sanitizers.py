@@ -51,7 +51,8 @@ def test_a_model_is_quiet(name, runtime, tmp_path):
         for form, target in TARGETS.items():
             folder = tmp_path / f"{quantization}-{form}"
             program, ports = built(prepared, quantization, form, target, runtime, folder)
-            vectors = vectors or make(program, ports[0], prepared.samples[:VECTORS], seed=0)
+            vectors = vectors or make(program, ports[0], prepared.samples[:VECTORS], 0,
+                                      prepared.answers)
             run(folder, vectors, *ports)
 
 
