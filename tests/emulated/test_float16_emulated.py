@@ -33,6 +33,7 @@ pytestmark = pytest.mark.emulated
 IN_HALF = ("raspberry-pi-5",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", EMULATED)
 def test_stored_halves_equal_their_reference(target):
     made = cases([*list(elements())[::7], *weighted(6)], target, [*ELEMENTS, *WEIGHTED])

@@ -54,7 +54,8 @@ def weighted(share=1):
     return half_problems([*problems.convolution(specs), *problems.fully_connected()][::share])
 
 
-@pytest.mark.parametrize("target", ["host-avx2", "host-sse2"])
+@pytest.mark.parametrize("target", ["host-avx2",
+                                    pytest.param("host-sse2", marks=pytest.mark.slow)])
 def test_kernels_equal_their_reference(target):
     check(list(elements())[::4], target, ELEMENTS, in_place=True, tolerance=UNIT)
     check(list(maths())[::4], target, MATHS, tolerance=UNIT)

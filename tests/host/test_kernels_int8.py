@@ -20,8 +20,9 @@ from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
 TARGETS = ["host", *(pytest.param(name, marks=pytest.mark.emulated)
-                     for name in ("generic-aarch64-i8mm", "spacemit-k1", "riscv64-generic-v",
-                                  "armv7-neon", "riscv64-generic"))]
+                     for name in ("generic-aarch64-i8mm", "spacemit-k1", "armv7-neon",
+                                  "riscv64-generic")),
+           pytest.param("riscv64-generic-v", marks=[pytest.mark.emulated, pytest.mark.slow])]
 
 
 def constants(spec, rng, k):
