@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -127,6 +127,8 @@ class Tile:
     """One tile: `rows` pixels, `step` source elements apart, by `valid` output channels. `dtype`
     is that of the weights, which follow the biases of all `groups`."""
 
+    sum_dtype: ClassVar[str] = "float32"
+
     def __init__(self, k: Any, shape: Shape, source: Any, taps: int, step: int, groups: int,
                  dtype: str) -> None:
         self.k, self.shape, self.source, self.taps, self.step = k, shape, source, taps, step
@@ -142,24 +144,34 @@ class Tile:
 
         s = self.shape
         self.rows, self.columns = rows, -(-valid // s.lanes)
-        self.acc = tir.local(rows * self.columns * s.lanes, "float32")
+        self.acc = tir.local(rows * self.columns * s.lanes, self.sum_dtype)
         self.weights_at = tir.let(index * (self.taps * s.block))
-        for c in range(self.columns):
-            bias = tir.let(tir.load(self.biases, index * s.block + c * s.lanes, s.lanes))
-            for r in range(rows):
-                self._put(r, c, bias)
-        taps(self._run)
+        self.begin(index)
+        taps(self.run)
         for r in range(rows):
             for at, lanes in pieces(valid, s.lanes):
-                value = tir.load(self.acc, r * self.columns * s.lanes + at, lanes)
-                finish(value, r, at, lanes)
+                finish(self.total(index, r, at, lanes), r, at, lanes)
 
-    def _put(self, r: int, c: int, value: Any) -> None:
+    def begin(self, index: Any) -> None:
+        """Accumulators start with the biases of block `index`."""
+        self.start(self.acc, index)
+
+    def start(self, sums: Any, index: Any) -> None:
         from edgecc.kernels import tir
 
-        tir.store(self.acc, (r * self.columns + c) * self.shape.lanes, value, self.shape.lanes)
+        s = self.shape
+        for c in range(self.columns):
+            bias = tir.let(tir.load(self.biases, index * s.block + c * s.lanes, s.lanes))
+            for r in range(self.rows):
+                tir.store(sums, (r * self.columns + c) * s.lanes, bias, s.lanes)
 
-    def _run(self, source: Any, first: Any, count: int) -> None:
+    def total(self, index: Any, row: int, at: int, lanes: int) -> Any:
+        """The float32 sums of a row's channels from `at` on."""
+        from edgecc.kernels import tir
+
+        return tir.load(self.acc, row * self.columns * self.shape.lanes + at, lanes)
+
+    def run(self, source: Any, first: Any, count: int) -> None:
         """Multiply `count` neighbouring taps, `first` being the first one's number."""
         from edgecc.kernels import tir
 
@@ -186,6 +198,6 @@ class Tile:
             for r, vector in enumerate(vectors):
                 one = tir.T.Shuffle([vector], [i]) if group > 1 else vector
                 for c, weight in enumerate(weights):
-                    index = (r * self.columns + c) * lanes
-                    acc = tir.load(self.acc, index, lanes)
-                    self._put(r, c, acc + tir.splat(one, lanes) * weight)
+                    place = (r * self.columns + c) * lanes
+                    acc = tir.load(self.acc, place, lanes)
+                    tir.store(self.acc, place, acc + tir.splat(one, lanes) * weight, lanes)

@@ -7,7 +7,7 @@ group adds scale * (sum of products) - zero * scale * (sum of the row).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from edgecc.kernels.elementwise import pieces
 from edgecc.kernels.float_tile import Epilogue, FloatIsa
@@ -32,6 +32,8 @@ def build(plan: Plan, symbol: str) -> Any:
 
 class Code:
     """Emits one product."""
+
+    sum_dtype: ClassVar[str] = "float32"
 
     def __init__(self, k: Any, plan: Plan) -> None:
         self.k, self.plan, self.spec, self.shape = k, plan, plan.spec, plan.shape
@@ -141,24 +143,32 @@ class Code:
         """Group `number`, whose constants begin at word `at`, for a tile."""
         from edgecc.kernels import tir
 
-        plan, lanes = self.plan, self.shape.lanes
-        sums = tir.local(rows * columns * lanes, "float32")
-        zero = tir.splat(tir.T.float32(0), lanes)
-        for i in range(rows * columns):
-            tir.store(sums, i * lanes, zero, lanes)
-        codes = tir.let(at + plan.head_words)
-        source = tir.let(number * (plan.words * PER_WORD))
-        with tir.loop(0, words) as w:
-            self.step(sums, rows, columns, tir.let(codes + w * self.shape.block),
-                       tir.let(source + w * PER_WORD))
+        lanes = self.shape.lanes
+        sums = self.sums(rows, columns, at, number, words)
         for c in range(columns):
             scale = tir.let(self.scale(at, c * lanes))
-            offset = tir.let(self._zero(at, c * lanes) * scale)
+            zero = tir.T.cast(self.zero(at, c * lanes), tir.vector("float32", lanes))
+            offset = tir.let(zero * scale)
             for r in range(rows):
                 index = (r * columns + c) * lanes
                 row = tir.load(self.k.scratch, self.sums_at + r * self.spec.groups + number)
                 value = tir.load(acc, index, lanes) - offset * tir.splat(row, lanes)
                 tir.store(acc, index, value + tir.load(sums, index, lanes) * scale, lanes)
+
+    def sums(self, rows: int, columns: int, at: Any, number: Any, words: int) -> Any:
+        """What the codes of a group come to with every row, before scale and zero point."""
+        from edgecc.kernels import tir
+
+        plan, lanes = self.plan, self.shape.lanes
+        sums = tir.local(rows * columns * lanes, self.sum_dtype)
+        for i in range(rows * columns):
+            tir.store(sums, i * lanes, tir.splat(tir.T.Cast(self.sum_dtype, 0), lanes), lanes)
+        codes = tir.let(at + plan.head_words)
+        source = tir.let(number * (plan.words * PER_WORD))
+        with tir.loop(0, words) as w:
+            self.step(sums, rows, columns, tir.let(codes + w * self.shape.block),
+                      tir.let(source + w * PER_WORD))
+        return sums
 
     def scale(self, at: Any, column: int) -> Any:
         from edgecc.kernels import tir
@@ -171,16 +181,16 @@ class Code:
         bits = tir.T.shift_left(wide, tir.splat(tir.T.uint32(16), lanes))
         return tir.T.reinterpret(tir.vector("float32", lanes), bits)
 
-    def _zero(self, at: Any, column: int) -> Any:
+    def zero(self, at: Any, column: int) -> Any:
+        """The zero points of a vector of columns, as int32."""
         from edgecc.kernels import tir
 
         lanes = self.shape.lanes
         if not self.spec.affine:
-            return tir.splat(tir.T.float32(SYMMETRIC_ZERO), lanes)
+            return tir.splat(tir.T.int32(SYMMETRIC_ZERO), lanes)
         start = (at + self.plan.scale_words) * 4 + column
         values = tir.load(self.k.weights("uint8", HEADER_BYTES), start, lanes)
-        return tir.T.cast(tir.T.cast(values, tir.vector("int32", lanes)),
-                          tir.vector("float32", lanes))
+        return tir.T.cast(values, tir.vector("int32", lanes))
 
     def step(self, sums: Any, rows: int, columns: int, at: Any, source: Any) -> None:
         """Eight values of k: one word of every column."""

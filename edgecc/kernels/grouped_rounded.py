@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from edgecc.kernels.elementwise import MAGIC, MAGIC_BITS
 from edgecc.kernels.float_tile import ISAS, FloatIsa
-from edgecc.kernels.grouped_plan import HEADER_BYTES, PER_WORD, Plan
+from edgecc.kernels.grouped_plan import PER_WORD, Plan
 from edgecc.kernels.grouped_product import Code
-from edgecc.kernels.grouped_spec import LARGEST, LEAST, SYMMETRIC_ZERO, GroupedProduct
+from edgecc.kernels.grouped_spec import LARGEST, LEAST, GroupedProduct
 from edgecc.kernels.isa.dotprod import SDOT
 from edgecc.kernels.isa.dsp import halves
 from edgecc.kernels.isa.vnni import VPDPBUSD
@@ -133,6 +133,8 @@ class RoundedPlan(Plan):
 class _Rounded(Code):
     """Emits one product."""
 
+    sum_dtype: ClassVar[str] = "int32"
+
     def __init__(self, k: Any, plan: RoundedPlan) -> None:
         super().__init__(k, plan)
         self.dot = plan.dot
@@ -171,17 +173,11 @@ class _Rounded(Code):
     def group(self, acc: Any, rows: int, columns: int, at: Any, number: Any, words: int) -> None:
         from edgecc.kernels import tir
 
-        plan, lanes = self.plan, self.shape.lanes
-        sums = tir.local(rows * columns * lanes, "int32")
-        for i in range(rows * columns):
-            tir.store(sums, i * lanes, tir.splat(tir.T.int32(0), lanes), lanes)
-        codes = tir.let(at + plan.head_words)
-        source = tir.let(number * (plan.words * PER_WORD))
-        with tir.loop(0, words) as w:
-            self.step(sums, rows, columns, tir.let(codes + w * self.shape.block),
-                      tir.let(source + w * PER_WORD))
+        lanes = self.shape.lanes
+        sums = self.sums(rows, columns, at, number, words)
         for c in range(columns):
-            scale, zero = tir.let(self.scale(at, c * lanes)), self.whole_zero(at, c * lanes)
+            scale, zero = tir.let(self.scale(at, c * lanes)), self.zero(at, c * lanes)
+            zero = tir.let(zero) if self.spec.affine else zero
             for r in range(rows):
                 index, place = (r * columns + c) * lanes, r * self.spec.groups + number
                 total = tir.splat(tir.load(self.totals, place), lanes)
@@ -190,16 +186,6 @@ class _Rounded(Code):
                 worth = scale * tir.splat(tir.load(self.steps, place), lanes)
                 product = tir.fenced(real * worth, tir.vector("float32", lanes))
                 tir.store(acc, index, tir.load(acc, index, lanes) + product, lanes)
-
-    def whole_zero(self, at: Any, column: int) -> Any:
-        from edgecc.kernels import tir
-
-        lanes = self.shape.lanes
-        if not self.spec.affine:
-            return tir.splat(tir.T.int32(SYMMETRIC_ZERO), lanes)
-        start = (at + self.plan.scale_words) * 4 + column
-        values = tir.load(self.k.weights("uint8", HEADER_BYTES), start, lanes)
-        return tir.let(tir.T.cast(values, tir.vector("int32", lanes)))
 
     def step(self, sums: Any, rows: int, columns: int, at: Any, source: Any) -> None:
         """Eight values of k: one word of every column, two of every row."""

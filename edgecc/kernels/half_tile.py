@@ -11,12 +11,12 @@ infinite that would not be in float32.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from edgecc.kernels.elementwise import pieces, word
-from edgecc.kernels.float_tile import HEADER_BYTES, FloatIsa, Shape, Taps
+from edgecc.kernels.elementwise import word
+from edgecc.kernels.float_tile import FloatIsa, Shape, Tile
 from edgecc.kernels.halves import Halves
 
 LONGEST = 48  # products that are summed in float16
@@ -46,38 +46,51 @@ def wrap_ends(k: Any) -> None:
     k.outputs[:] = [Halves(buffer, "float16") for buffer in k.outputs]
 
 
-class HalfTile:
-    """As float_tile.Tile; float32 sums lie in scratch from `sums_at` bytes on."""
+class HalfTile(Tile):
+    """As Tile, with sums of halves; float32 sums lie in scratch from `sums_at` bytes on."""
+
+    sum_dtype: ClassVar[str] = "float16"
 
     def __init__(self, k: Any, shape: Shape, source: Any, taps: int, step: int, groups: int,
                  sums_at: int) -> None:
-        self.k, self.shape, self.source, self.taps, self.step = k, shape, source, taps, step
-        self.biases = k.weights("float32", HEADER_BYTES)
-        self.weights = k.weights("float16", HEADER_BYTES + 4 * groups * shape.blocks * shape.block)
+        super().__init__(k, shape, source, taps, step, groups, "float16")
         self.scale = word(k, SCALE_WORD, "float32")
         self.sums = k.area("float32", sums_at) if is_long(taps) else None
-        self.weights_at: Any = 0
-        self.rows = self.columns = 0
-        self.acc: Any = None
 
-    def emit(self, index: Any, rows: int, valid: int, taps: Taps, finish: Any) -> None:
-        """Block `index` (counted through all groups); finish(value, row, channel, lanes)."""
-        from edgecc.kernels import tir
-
-        s = self.shape
-        self.rows, self.columns = rows, -(-valid // s.lanes)
-        self.acc = tir.local(rows * self.columns * s.lanes, "float16")
-        self.weights_at = tir.let(index * (self.taps * s.block))
+    def begin(self, index: Any) -> None:
+        """float32 sums start with the biases, halves at zero."""
         self._clear()
         if self.sums is not None:
-            self._start(index)
-        taps(self._run)
-        for r in range(rows):
-            for at, lanes in pieces(valid, s.lanes):
-                place = r * self.columns * s.lanes + at
-                value = tir.load(self.sums, place, lanes) if self.sums is not None else (
-                    self._wide(place, lanes) + tir.load(self.biases, index * s.block + at, lanes))
-                finish(value, r, at, lanes)
+            self.start(self.sums, index)
+
+    def total(self, index: Any, row: int, at: int, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        place = row * self.columns * self.shape.lanes + at
+        if self.sums is not None:
+            return tir.load(self.sums, place, lanes)
+        bias = tir.load(self.biases, index * self.shape.block + at, lanes)
+        return self._wide(place, lanes) + bias
+
+    def run(self, source: Any, first: Any, count: int) -> None:
+        """As Tile's, in parts of at most LONGEST taps where sums are long."""
+        from edgecc.kernels import tir
+
+        if self.sums is None:
+            super().run(source, first, count)
+            return
+        parts = -(-count // LONGEST)
+        size = -(-count // (parts * 8)) * 8
+        whole, rest = divmod(count, size)
+        if whole:
+            with tir.loop(0, whole) as part:
+                self._part(source + part * size, first + part * size, size)
+        if rest:
+            self._part(source + whole * size, first + whole * size, rest)
+
+    def _part(self, source: Any, first: Any, count: int) -> None:
+        super().run(source, first, count)
+        self._flush()
 
     def _places(self) -> list[int]:
         return [i * self.shape.lanes for i in range(self.rows * self.columns)]
@@ -88,16 +101,6 @@ class HalfTile:
         lanes = self.shape.lanes
         for place in self._places():
             tir.store(self.acc, place, tir.splat(tir.T.float16(0.0), lanes), lanes)
-
-    def _start(self, index: Any) -> None:
-        """float32 sums start with the biases."""
-        from edgecc.kernels import tir
-
-        s = self.shape
-        for c in range(self.columns):
-            bias = tir.let(tir.load(self.biases, index * s.block + c * s.lanes, s.lanes))
-            for r in range(self.rows):
-                tir.store(self.sums, (r * self.columns + c) * s.lanes, bias, s.lanes)
 
     def _wide(self, place: int, lanes: int) -> Any:
         """Halves of the accumulators as the float32 sums that they stand for."""
@@ -114,50 +117,3 @@ class HalfTile:
             total = tir.load(self.sums, place, lanes) + self._wide(place, lanes)
             tir.store(self.sums, place, total, lanes)
         self._clear()
-
-    def _run(self, source: Any, first: Any, count: int) -> None:
-        """Multiply `count` neighbouring taps, `first` being the first one's number."""
-        from edgecc.kernels import tir
-
-        if self.sums is None:
-            self._steps(source, first, count)
-            return
-        parts = -(-count // LONGEST)
-        size = -(-count // (parts * 8)) * 8
-        whole, rest = divmod(count, size)
-        if whole:
-            with tir.loop(0, whole) as part:
-                self._steps(source + part * size, first + part * size, size)
-                self._flush()
-        if rest:
-            self._steps(source + whole * size, first + whole * size, rest)
-            self._flush()
-
-    def _steps(self, source: Any, first: Any, count: int) -> None:
-        from edgecc.kernels import tir
-
-        group = self.shape.isa.lanes if self.shape.isa.by_lane else 1
-        whole = count // group
-        if whole:
-            with tir.loop(0, whole) as turn:
-                self._step(source + turn * group, first + turn * group, group)
-        if count % group:
-            with tir.loop(whole * group, count) as tap:
-                self._step(source + tap, first + tap, 1)
-
-    def _step(self, source: Any, tap: Any, group: int) -> None:
-        from edgecc.kernels import tir
-
-        lanes, block = self.shape.lanes, self.shape.block
-        vectors = [tir.let(tir.load(self.source, source + r * self.step, group))
-                   for r in range(self.rows)]
-        for i in range(group):
-            at = self.weights_at + (tap + i) * block
-            weights = [tir.let(tir.load(self.weights, at + c * lanes, lanes))
-                       for c in range(self.columns)]
-            for r, vector in enumerate(vectors):
-                one = tir.T.Shuffle([vector], [i]) if group > 1 else vector
-                for c, weight in enumerate(weights):
-                    place = (r * self.columns + c) * lanes
-                    acc = tir.load(self.acc, place, lanes)
-                    tir.store(self.acc, place, acc + tir.splat(one, lanes) * weight, lanes)

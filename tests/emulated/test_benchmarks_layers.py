@@ -1,30 +1,18 @@
 """Whole layers keep what the benchmark of layers asks of their tiles, on Arm, RVV and x86."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import layers  # noqa: E402
+
 pytestmark = [pytest.mark.emulated, pytest.mark.slow]
-PATH = Path(__file__).parents[2] / "benchmarks" / "layers.py"
-
-
-def benchmark():
-    spec = importlib.util.spec_from_file_location("benchmark_layers", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    sys.path.insert(0, str(PATH.parent))  # for what it imports beside itself
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(PATH.parent))
-    return module
 
 
 @pytest.mark.parametrize("isa", ["dotprod", "i8mm", "neon", "rvv256", "rvv128", "dsp", "mve"])
 def test_layers_keep_their_share(isa):
-    layers = benchmark()
     rows = layers.measured(isa)
     assert len(rows) == len(layers.LAYERS)
     below = [row for row in rows if not row["reached"]]
@@ -34,7 +22,6 @@ def test_layers_keep_their_share(isa):
 @pytest.mark.parametrize("isa", ["vnni", "avxvnni"])
 def test_layers_keep_their_share_of_vnni(isa):
     """A layer with padding and a pointwise one: each step takes microseconds."""
-    layers = benchmark()
     if reason := layers.why_not(isa):
         pytest.skip(reason)
     try:
@@ -49,12 +36,11 @@ def test_a_program_that_is_not_counted_says_why(code, error, tmp_path):
     (tmp_path / "stepped").write_text(f"#!/bin/sh\nexit {code}\n")
     (tmp_path / "stepped").chmod(0o755)
     with pytest.raises(RuntimeError) as raised:
-        benchmark().stepped._run(tmp_path, ["./stepped"])
+        layers.stepped._run(tmp_path, ["./stepped"])
     assert type(raised.value).__name__ == error
 
 
 def test_a_layer_below_its_limit_is_marked():
-    layers = benchmark()
     layer, step = layers.LAYERS[0], {"kernel": "int8_conv2d_4x16__dotprod"}
     slow = layers.row("dotprod", layer, step, layer.macs // 11)
     assert not slow["reached"] and layers.table([slow]).endswith("below")
@@ -63,7 +49,6 @@ def test_a_layer_below_its_limit_is_marked():
 
 def test_products_with_the_padding_are_not_counted():
     """Of a 3x3 window on 4 positions the outer two see two, the inner two all three."""
-    layers = benchmark()
     assert layers.Layer("window", 4, 5, 7, 3).macs == (2 + 3 + 3 + 2) ** 2 * 5 * 7
     assert layers.Layer("depthwise", 4, 6, 6, 3, groups=6).macs == 10**2 * 6
     assert layers.Layer("pointwise", 4, 5, 7, 1).macs == 4**2 * 5 * 7

@@ -90,10 +90,15 @@ class Neon(NeonEnd):
             columns = code.columns(parts * shape.width, f"{used // parts}b")
             for part in range(parts):
                 for j in range(shape.width):
-                    _products(code, [row[part] for row in rows], next(columns), j, used // parts)
+                    self.products(code, [row[part] for row in rows], next(columns), j,
+                                  used // parts)
 
         run_of(code, [16, 8], piece)
         return code
+
+    def products(self, code: Code, rows: list[int], column: int, j: int, used: int) -> None:
+        """One column times every row, `used` values of K each."""
+        _products(code, rows, column, j, used)
 
     def chunk(self, length: int) -> int:
         return length
@@ -113,19 +118,8 @@ class NeonExact(Neon):
     multiply_cost: ClassVar[float] = 4.0
     narrow_weights: ClassVar[bool] = False
 
-    def statement(self, shape: Shape) -> Code:
-        code = Code(shape, scratch=PRODUCTS)
-
-        def piece(length: int, used: int) -> None:
-            rows, parts = code.positions(length), max(used // 16, 1)
-            columns = code.columns(parts * shape.width, f"{used // parts}b")
-            for part in range(parts):
-                for j in range(shape.width):
-                    column, some = next(columns), [row[part] for row in rows]
-                    _halved(code, some, column, j, used // parts)
-
-        run_of(code, [16, 8], piece)
-        return code
+    def products(self, code: Code, rows: list[int], column: int, j: int, used: int) -> None:
+        _halved(code, rows, column, j, used)
 
 
 def _products(code: Code, rows: list[int], column: int, j: int, used: int) -> None:
