@@ -9,6 +9,7 @@ import hashlib
 import logging
 import shlex
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import paramiko
@@ -165,15 +166,23 @@ class SshTransport:
         return int(numbers[3]) * 1024 if len(numbers) > 4 and numbers[3].isdigit() else None
 
     def _discard(self, draft: str) -> None:
-        """Removes a half-written file, over a new connection if need be."""
+        """Removes a half-written file, over a new connection if need be: also where the old one
+        seemed alive until it was asked."""
+        removal = ["rm", "-f", "--", draft]
+        with suppress(BoardError):
+            if self._alive():
+                self.answer(removal)
+                return
         try:
-            if not self._alive():
-                for client in self._clients:
-                    client.close()
-                self._clients, self._file_access = [self._login.connect()], None
-            self.answer(["rm", "-f", "--", draft])
+            self._connect_again()
+            self.answer(removal)
         except BoardError as error:
             logging.getLogger(LOG).warning("%s was left on the board: %s", draft, error)
+
+    def _connect_again(self) -> None:
+        for client in self._clients:
+            client.close()
+        self._clients, self._file_access = [self._login.connect()], None
 
     def get(self, path: str, limit_bytes: int) -> bytes:
         data = self._ask(lambda: self._files.read(path, limit_bytes + 1), f"read {path}")

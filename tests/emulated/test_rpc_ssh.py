@@ -346,6 +346,25 @@ def test_connection_dropped_but_not_noticed_at_once(server, monkeypatch):
         transport.put(bytes(8_000_000), f"{transport.workdir}/blobs/dropped")
 
 
+def test_a_draft_is_removed_when_its_connection_only_seems_alive(server, monkeypatch):
+    """paramiko may hear of the drop as late as when the draft is to be removed."""
+    real, alive, seeming = Upload._sent, SshTransport._alive, [True] * 3
+
+    def drop_at_half(self, count):
+        real(self, count)
+        if self.sent_bytes - count < 2_000_000 <= self.sent_bytes:
+            drop_connections(server)
+
+    with open_transport(server.board, Path()) as transport:
+        names = blobs(server)
+        monkeypatch.setattr(Upload, "_sent", drop_at_half)
+        monkeypatch.setattr(SshTransport, "_alive",
+                            lambda self: seeming.pop() if seeming else alive(self))
+        with pytest.raises(BoardError):
+            transport.put(bytes(8_000_000), f"{transport.workdir}/blobs/dropped")
+        assert not seeming and blobs(server) == names
+
+
 def test_connection_dropped_during_a_run(server, context, monkeypatch):
     real = SshTransport.run
 
