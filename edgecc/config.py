@@ -27,6 +27,8 @@ MOST_THREADS = 16
 # knobs that are whole numbers: least and most; None is the target's, or as many as there are
 RANGES = {"threads": (1, MOST_THREADS), "fusion_max_operators": (1, 1000),
           "parallel_chunk": (0, 1_000_000_000), "unroll": (0, 10_000)}
+# knobs that are numbers; None is 0, which bounds nothing
+NUMBERS = {"fusion_min_score": (0.0, 1.0), "fusion_min_intensity": (0.0, 1e6)}
 LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 
 
@@ -37,9 +39,12 @@ class CompileConfig:
     `optimization`: O0 plain kernels without fusion, quickest to compile; O2; O3 searches the tiles
     that measure fastest on a board; Os little code. The results are the same bytes.
     `tiles` chooses kernels: step or signature (as a manifest's steps say) to a tile (4x16) or to
-    a kernel's name. `fusion_max_operators`: most ONNX operators in one step. `parallel_chunk`:
+    a kernel's name. `fusion_max_operators`: most ONNX operators in one step.
+    `fusion_min_score` and `fusion_min_intensity`: operators stay apart where a fusion would keep
+    less than that share of the bytes that they move out of memory, or where the fused one would
+    have fewer multiply-accumulates (elements, if it multiplies none) per byte. `parallel_chunk`:
     least estimated instructions of a step that are worth a thread. `unroll`: the size up to which
-LLVM may unroll loops that kernels left. None: the target's own, or no bound.
+    LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     `io="auto"` means int8 inputs and outputs for INT8 models and float32 for others; float16
     models keep their ports, and `quantization="float16"` has float16 ones with `io="float16"`.
     `quantization="int4"` rounds the weights of large matrix products to 4 bits and leaves the
@@ -71,6 +76,8 @@ LLVM may unroll loops that kernels left. None: the target's own, or no bound.
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     tiles: Mapping[str, str] = field(default_factory=dict)
     fusion_max_operators: int | None = None
+    fusion_min_score: float | None = None
+    fusion_min_intensity: float | None = None
     parallel_chunk: int | None = None
     unroll: int | None = None
     toolchain: tuple[str, ...] | None = None
@@ -88,6 +95,8 @@ LLVM may unroll loops that kernels left. None: the target's own, or no bound.
                               advice="choose musl, glibc, or glibc-2.31 for a version")
         for key in RANGES:
             self._check_range(key)
+        for key in NUMBERS:
+            self._check_number(key)
         for key, allowed in IMPLEMENTED.items():
             self._check_choice(key, allowed)
         self._check_tiles()
@@ -99,6 +108,15 @@ LLVM may unroll loops that kernels left. None: the target's own, or no bound.
         if type(value) is not int or not least <= value <= most:
             raise ConfigError(f"{key}={value!r} is out of range",
                               needed=f"a whole number from {least}", available=f"{most:,} at most")
+
+    def _check_number(self, key: str) -> None:
+        value, (least, most) = getattr(self, key), NUMBERS[key]
+        if value is None:
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float) or not (
+                least <= value <= most):
+            raise ConfigError(f"{key}={value!r} is out of range",
+                              needed=f"a number from {least:g}", available=f"{most:,g} at most")
 
     def _check_choice(self, key: str, allowed: tuple) -> None:
         value = getattr(self, key)

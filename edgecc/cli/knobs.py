@@ -10,7 +10,10 @@ from typing import Any
 
 from edgecc.errors import ConfigError
 
-NUMBERS = ("fusion_max_operators", "parallel_chunk", "unroll")
+NUMBERS: dict[str, type] = {
+    "fusion_max_operators": int, "fusion_min_score": float, "fusion_min_intensity": float,
+    "parallel_chunk": int, "unroll": int,
+}
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,8 @@ class Knobs:
     tiles_file: Path | None = None
     tiles: Mapping[str, str] = field(default_factory=dict)
     fusion_max_operators: int | None = None
+    fusion_min_score: float | None = None
+    fusion_min_intensity: float | None = None
     parallel_chunk: int | None = None
     unroll: int | None = None
 
@@ -30,6 +35,10 @@ def add(command: argparse.ArgumentParser) -> None:
         help="the tile (4x16) or kernel of a step or signature; may be repeated")
     add("--tiles", type=Path, metavar="FILE", help="tiles that --save-tiles wrote")
     add("--fusion-max-operators", type=int, metavar="N", help="most ONNX operators in one step")
+    add("--fusion-min-score", type=float, metavar="X", help="least part (0 to 1) of the bytes "
+        "moved that a fusion must keep out of memory")
+    add("--fusion-min-intensity", type=float, metavar="X",
+        help="least multiply-accumulates per byte of a fused step")
     add("--parallel-chunk", type=int, metavar="N",
         help="least estimated instructions of a step that are worth a thread")
     add("--unroll", type=int, metavar="N", help="size up to which LLVM may unroll loops")

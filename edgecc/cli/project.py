@@ -13,6 +13,7 @@
     [knobs]
     tiles = "tiles.json"                 # or a table: tiles = {conv_1 = "4x16"}
     fusion-max-operators = 4
+    fusion-min-score = 0.2
     parallel-chunk = 20000
     unroll = 150
 
@@ -41,8 +42,10 @@ TOOLCHAIN: dict[str, type | tuple[type, ...]] = {
     "ldflags": list, "libc": str,
 }
 KNOBS: dict[str, type | tuple[type, ...]] = {
-    "tiles": (str, dict), **{name.replace("_", "-"): int for name in NUMBERS}}
-WORDS = {int: "a whole number", (str, dict): "a file or a table",
+    "tiles": (str, dict), **{
+        name.replace("_", "-"): (int, float) if kind is float else int
+        for name, kind in NUMBERS.items()}}
+WORDS = {int: "a whole number", (int, float): "a number", (str, dict): "a file or a table",
          str: "a string", list: "a list of strings", dict: "a table",
          (str, list): "a string or a list of strings"}
 

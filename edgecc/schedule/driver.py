@@ -14,6 +14,7 @@ from edgecc.schedule.dead_channels import remove_dead_channels
 from edgecc.schedule.declare import declare
 from edgecc.schedule.emit import emit, identifier
 from edgecc.schedule.fuse import drop_identities, fuse
+from edgecc.schedule.fusion_limits import Limits
 from edgecc.schedule.group_norms import join_norms
 from edgecc.schedule.phases import split_transposed
 from edgecc.schedule.program import Kernel, Program
@@ -32,7 +33,7 @@ def run(model: Any, target: Any, config: CompileConfig, context: Context) -> Pro
     graph = settle_borders(graph, config.io)
     graph = drop_identities(graph)
     if config.fusion and not level.plain:
-        graph = fuse(recognize(graph), config.fusion_max_operators)
+        graph = fuse(recognize(graph), Limits.of(config))
         graph = remove_dead_channels(graph)
     arranged = arrange(split_transposed(graph), config.layout == "NCHW")
     program = emit(arranged, target, config.name or identifier(graph.name, "model"),

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from edgecc.kernels.spec import is_real
+from edgecc.schedule.fusion_limits import OPEN, Limits
 from edgecc.schedule.joined import join_tables, lift_clamps
 from edgecc.schedule.moves import Take, compose_takes, zero_pads
 from edgecc.schedule.ops import (
@@ -33,13 +34,12 @@ FULL = (-128, 127)
 Rule = Callable[[Graph, Op], dict[str, Op | None] | None]
 
 
-def fuse(graph: Graph, most: int | None = None) -> Graph:
-    """Apply every rule until none changes the graph. No step becomes one of more than `most` ONNX
-    operators (None: as many as there are)."""
+def fuse(graph: Graph, limits: Limits = OPEN) -> Graph:
+    """Apply every rule until none changes the graph, where the limits allow."""
     graph = lift_clamps(join_tables(graph))
     for rule in (compose_takes, flatten_concat, fold_pad, compose_tables, fuse_clamp,
                  fuse_residual):
-        graph = _everywhere(graph, rule, most)
+        graph = _everywhere(graph, rule, limits)
     return graph
 
 
@@ -72,24 +72,23 @@ def _alias(graph: Graph, op: Op) -> dict[str, str]:
     return {} if source in ports else {source: output}
 
 
-def _everywhere(graph: Graph, rule: Rule, most: int | None = None) -> Graph:
-    """A rule gives operators by output name to replace, or to remove (None); it is not applied
-    where one would then stand for more than `most`."""
+def _everywhere(graph: Graph, rule: Rule, limits: Limits = OPEN) -> Graph:
+    """A rule gives operators by output name to replace, or to remove (None)."""
     start = 0
     while start < len(graph.ops):
         changes = rule(graph, graph.ops[start])
-        if changes is None or _beyond(most, changes):
+        changed = _changed(graph, changes) if changes else None
+        made = [op for op in (changes or {}).values() if op is not None]
+        if changed is not None and limits.allow(graph, changed, made):
+            graph, start = changed, max(0, start - 1)
+        else:
             start += 1
-            continue
-        kept = [changes.get(op.output, op) for op in graph.ops]
-        graph = graph.with_ops([op for op in kept if op is not None])
-        start = max(0, start - 1)
     return graph
 
 
-def _beyond(most: int | None, changes: dict[str, Op | None]) -> bool:
-    return most is not None and any(len(set(op.nodes)) > most
-                                    for op in changes.values() if op is not None)
+def _changed(graph: Graph, changes: dict[str, Op | None]) -> Graph:
+    kept = [changes.get(op.output, op) for op in graph.ops]
+    return graph.with_ops([op for op in kept if op is not None])
 
 
 def drop_identity(graph: Graph, op: Op) -> dict[str, Op | None] | None:

@@ -87,6 +87,8 @@ def test_wrong_arguments_are_one_line_and_code_2(words, capsys):
     (["--io", "int16"], "io='int16'"),
     (["--threads", "17"], "threads=17 is out of range"),
     (["--fusion-max-operators", "0"], "fusion_max_operators=0 is out of range"),
+    (["--fusion-min-score", "1.5"], "fusion_min_score=1.5 is out of range"),
+    (["--fusion-min-intensity", "nan"], "fusion_min_intensity=nan is out of range"),
     (["--parallel-chunk", "-1"], "parallel_chunk=-1 is out of range"),
     (["--unroll", "10001"], "unroll=10001 is out of range"),
     (["--tile", "conv"], "is not a new STEP=TILE"),

@@ -17,7 +17,10 @@ from edgecc.kernels import registry, tiles
 from edgecc.kernels.spec import Conv2d
 from edgecc.levels import LEVELS, shaped
 from edgecc.model import load
+from edgecc.schedule.fuse import fuse
+from edgecc.schedule.fusion_limits import Limits
 from edgecc.schedule.interpret import from_port, interpret, to_port
+from edgecc.schedule.ops import Constant, Conv, Graph, Tensor, Unary
 from edgecc.schedule.program import Kernel
 from edgecc.targets import get_target
 from edgecc.tune import tiles_file
@@ -103,6 +106,32 @@ def test_no_step_stands_for_more_operators_than_allowed(most):
     assert most > 1 or len(found) > len(steps(model))
 
 
+def test_fusions_keep_their_least_share_out_of_memory():
+    """What a Relu reads is at most half of what Conv and Relu move apart, less with weights."""
+    found = [steps(load(network()), fusion_min_score=score) for score in (0.0, 0.3, 0.34, 0.5)]
+    assert [len(each) for each in found] == [6, 7, 8, 9]
+    assert all(len(set(step.nodes)) == 1 for step in found[-1])
+
+
+def test_fused_steps_have_their_least_intensity():
+    found = [steps(load(network()), fusion_min_intensity=least) for least in (0, 1, 2, 4)]
+    assert [len(each) for each in found] == [6, 7, 8, 9]
+
+
+def test_the_share_is_of_every_byte_once():
+    """A convolution of 6 floats to 12 with 8 weights, and a Relu."""
+    given = [("x", (1, 2, 1, 3)), ("a", (1, 4, 1, 3)), ("b", (1, 4, 1, 3))]
+    conv = Conv("c", ("x",), "a", ("c",), weights=Constant.of(np.ones((4, 2, 1, 1), np.float32)),
+                strides=(1, 1), dilations=(1, 1), pads=(0, 0, 0, 0))
+    graph = Graph("g", {name: Tensor(name, shape) for name, shape in given},
+                  (conv, Unary("r", ("a",), "b", ("r",), function="relu")), ("x",), ("b",))
+    share, intensity = 48 / (24 + 48 + 48 + 32), 24 / (24 + 48 + 32)
+    for limits, count in ((Limits(score=share), 1), (Limits(score=share + 1e-6), 2),
+                          (Limits(intensity=intensity), 1),
+                          (Limits(intensity=intensity + 1e-6), 2)):
+        assert len(fuse(graph, limits).ops) == count
+
+
 def test_other_tiles_have_names_of_their_own_and_room_in_registers():
     names = [k.name for k in tiles.others()]
     assert len(names) == len(set(names)) > 100
@@ -137,16 +166,19 @@ def test_flags_go_before_the_project_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path / "t.json")
     (tmp_path / "edgecc.toml").write_text('[knobs]\ntiles = "t.json"\nunroll = 7\n'
-                                          "fusion-max-operators = 3\nparallel-chunk = 9\n")
+                                          "fusion-max-operators = 3\nparallel-chunk = 9\n"
+                                          "fusion-min-score = 1\nfusion-min-intensity = 0.5\n")
     found = configured("--tile", "b=8x4", "--unroll", "8")
     assert found.tiles == {"a": "1x4", "b": "8x4"}
     assert (found.unroll, found.fusion_max_operators, found.parallel_chunk) == (8, 3, 9)
+    assert (found.fusion_min_score, found.fusion_min_intensity) == (1, 0.5)
     (tmp_path / "edgecc.toml").write_text('[knobs.tiles]\nb = "4x4"\n')
     assert configured("--tiles", "t.json").tiles == {"a": "1x4", "b": "2x4"}
     assert project.read().knobs == knobs.Knobs(tiles={"b": "4x4"})
 
 
-@pytest.mark.parametrize("line", ["unrol = 1", 'unroll = "1"', "unroll = true", "tiles = 3"])
+@pytest.mark.parametrize("line", ["unrol = 1", 'unroll = "1"', "unroll = true", "tiles = 3",
+                                  'fusion-min-score = "1"'])
 def test_the_project_file_is_read_strictly(line, tmp_path):
     (tmp_path / "edgecc.toml").write_text(f"[knobs]\n{line}\n")
     with pytest.raises(ConfigError, match=r"\[knobs\]"):
