@@ -19,10 +19,18 @@ from edgecc.kernels.spec import Conv2d, FullyConnected
 from edgecc.targets import get_target
 
 pytestmark = pytest.mark.host
-TARGETS = ["host", *(pytest.param(name, marks=pytest.mark.emulated)
-                     for name in ("generic-aarch64-i8mm", "spacemit-k1", "armv7-neon",
-                                  "riscv64-generic")),
-           pytest.param("riscv64-generic-v", marks=[pytest.mark.emulated, pytest.mark.slow])]
+EVERYDAY = ("host", "generic-aarch64-i8mm", "spacemit-k1", "armv7-neon", "riscv64-generic")
+SLOW = (*EVERYDAY, "riscv64-generic-v")
+
+
+def run(target, part, *marks):
+    """One layer of `part` is run, with every kernel another one."""
+    if target != "host":
+        marks = (*marks, pytest.mark.emulated)
+    return pytest.param(target, part, marks=marks, id=f"{target}-1/{part}")
+
+
+RUNS = [*(run(name, 3) for name in EVERYDAY), *(run(name, 1, pytest.mark.slow) for name in SLOW)]
 
 
 def constants(spec, rng, k):
@@ -102,10 +110,17 @@ def short(specs):
     return [replace(spec, short_sums=True) for spec in specs]
 
 
-def check(target_name, records, specs, op):
+def cases_of(records, specs, part):
+    """Of every kernel at least one layer."""
+    for first, record in enumerate(records):
+        found = [(record, spec, seed) for seed, spec in enumerate(specs)
+                 if record.accepts(spec) is None]
+        yield from (case(*each) for each in found[first % part::part] or found[:1])
+
+
+def check(target_name, part, records, specs):
     features = get_target(target_name).features
-    cases = [case(record, spec, seed) for record in records if record.requires <= features
-             for seed, spec in enumerate(specs) if record.accepts(spec) is None]
+    cases = [*cases_of([each for each in records if each.requires <= features], specs, part)]
     assert cases
     for made, outputs in zip(cases, run_cases(cases, target_name), strict=True):
         (expected,) = reference(made.spec, made.inputs, made.constants)
@@ -114,16 +129,15 @@ def check(target_name, records, specs, op):
             f"{made.record.name} {made.spec.text()}: {wrong} of {expected.size} differ")
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_conv2d_equals_reference(target):
-    check(target, conv2d_int8.KERNELS + compact_int8.KERNELS,
-          CONVS + wide(CONVS[:4]) + short(CONVS[3:6]), "conv2d")
+@pytest.mark.parametrize("target, part", RUNS)
+def test_conv2d_equals_reference(target, part):
+    check(target, part, conv2d_int8.KERNELS + compact_int8.KERNELS,
+          CONVS + wide(CONVS[:4]) + short(CONVS[3:6]))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_fully_connected_equals_reference(target):
-    check(target, fully_connected_int8.KERNELS, FULLY + wide(FULLY[:2]) + short(FULLY[3:]),
-          "fully_connected")
+@pytest.mark.parametrize("target, part", RUNS)
+def test_fully_connected_equals_reference(target, part):
+    check(target, part, fully_connected_int8.KERNELS, FULLY + wide(FULLY[:2]) + short(FULLY[3:]))
 
 
 def depthwise(h, w, c, kh, kw, **more):
@@ -144,7 +158,7 @@ DEPTHWISE = [
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_depthwise_equals_reference(target):
-    check(target, depthwise_int8.KERNELS + compact_int8.KERNELS,
-          DEPTHWISE + wide(DEPTHWISE[:2]) + short(DEPTHWISE[1:3]), "conv2d")
+@pytest.mark.parametrize("target, part", RUNS)
+def test_depthwise_equals_reference(target, part):
+    check(target, part, depthwise_int8.KERNELS + compact_int8.KERNELS,
+          DEPTHWISE + wide(DEPTHWISE[:2]) + short(DEPTHWISE[1:3]))
