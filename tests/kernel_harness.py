@@ -15,6 +15,8 @@ import numpy as np
 from edgecc.lower.compile import object_bytes
 from edgecc.targets import get_target
 
+# by architecture: whose libc the driver takes, as ziglang makes one for every core that is named
+PLAIN = {"aarch64": "generic-aarch64", "riscv64": "riscv64-generic"}
 DRIVER = r"""
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -123,7 +125,8 @@ def _call(case, symbol, data):
 
 
 def _link(target, folder, objects):
-    zig = [sys.executable, "-m", "ziglang", *target.toolchain.argv[1:]]
+    plain = get_target(PLAIN.get(target.architecture, target.name))
+    zig = [sys.executable, "-m", "ziglang", *plain.toolchain.argv[1:]]
     compiler = ["gcc"] if target.name == "host" else zig
     command = [*compiler, "-O0", "-w", "-std=gnu11", "-static", "main.c", *objects, "-o", "main"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)

@@ -21,27 +21,26 @@ from edgecc.kernels import (
 pytestmark = pytest.mark.emulated
 
 
-def share(found, target):
-    """Everything on the Raspberry Pi, a third elsewhere."""
-    found = list(found)
-    return found if target == "raspberry-pi-5" else found[::3]
+PART = 4  # everyday tests take one problem of so many
+RUNS = [*((target, PART) for target in EMULATED),
+        pytest.param("raspberry-pi-5", 1, marks=pytest.mark.slow)]
 
 
-@pytest.mark.parametrize("target", EMULATED)
-def test_elementwise_kernels_equal_reference(target):
+@pytest.mark.parametrize("target, part", RUNS)
+def test_elementwise_kernels_equal_reference(target, part):
     found = [*problems.unary(), *problems.table(), *problems.binary(), *problems.softmax()]
-    check(share(found, target), target, [unary, table, binary, softmax], in_place=True)
+    check(found[::part], target, [unary, table, binary, softmax], in_place=True)
 
 
-@pytest.mark.parametrize("target", EMULATED)
-def test_other_kernels_equal_reference(target):
+@pytest.mark.parametrize("target, part", RUNS)
+def test_other_kernels_equal_reference(target, part):
     found = [*problems.quantize(), *problems.recentre(), *problems.transpose(),
              *problems.pool2d()]
-    check(share(found, target), target, [quantize, recentre, transpose, pool2d])
+    check(found[::part], target, [quantize, recentre, transpose, pool2d])
 
 
-@pytest.mark.parametrize("target", EMULATED)
-def test_float_convolutions_equal_reference(target):
+@pytest.mark.parametrize("target, part", RUNS)
+def test_float_convolutions_equal_reference(target, part):
     specs = [*problems.conv_specs(), *problems.depthwise_specs()]
     found = [*problems.convolution(specs), *problems.fully_connected()]
-    check(share(found, target), target, [conv2d_float, depthwise_float, fully_connected_float])
+    check(found[::part], target, [conv2d_float, depthwise_float, fully_connected_float])

@@ -24,7 +24,8 @@ MODULES = [unary, table, binary, softmax, quantize, pool2d, transpose, conv2d_fl
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_kernels_equal_reference(level):
+@pytest.mark.parametrize("part", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_kernels_equal_reference(level, part):
     host = get_target("host")
     if host.architecture != "x86_64" or not named(level).features <= host.features:
         pytest.skip(f"this {host.architecture} machine cannot run code for {LEVELS[level]}")
@@ -32,4 +33,4 @@ def test_kernels_equal_reference(level):
     found = [*problems.unary(), *problems.table(), *problems.binary(), *problems.softmax(),
              *problems.quantize(), *problems.transpose(), *problems.pool2d(), *convs,
              *problems.fully_connected()]
-    check(found[::2], level, MODULES)
+    check(found[::part], level, MODULES)
