@@ -17,6 +17,7 @@ IMPLEMENTED: dict[str, tuple] = {
     "int4_group": (32, 64, 128),
     "int4_zeros": ("symmetric", "affine"),
     "int4_activations": ("float32", "int8"),
+    "contraction": ("auto", "on", "off"),
     "layout": ("auto", "NHWC", "NCHW"),
     "io": ("auto", "int8", "float32", "float16"),
     "observer": ("minmax", "percentile", "entropy", "mse"),
@@ -52,6 +53,8 @@ class CompileConfig:
     `int4_activations="int8"` rounds what they multiply, group by group, when it is there.
     `layout` is of pictures at the inputs and outputs: NHWC as kernels want them, or NCHW, the
     model's own order, which steps of the program turn.
+    `contraction="off"` rounds every float32 product before it is added, so floats do not depend
+    on whether a core can do both at once; auto is off on chips without an operating system.
     `shapes` fixes dynamic inputs: {"x": (1, 3, 224, 224)}.
     `threads` share the large steps; the results do not depend on their number.
     `toolchain`: None for the target's own (ziglang), or an argv such as
@@ -66,6 +69,7 @@ class CompileConfig:
     fusion: bool = True
     quantization: str = "none"
     layout: str = "auto"
+    contraction: str = "auto"
     threads: int = 1
     io: str = "auto"
     observer: str = "minmax"

@@ -47,5 +47,6 @@ def shaped(target: Target, config: CompileConfig) -> Target:
         target, features=features,
         llvm_level=target.llvm_level if level.llvm is None else level.llvm,
         unroll=target.unroll if config.unroll is None else config.unroll,
+        contracts={"on": True, "off": False}.get(config.contraction, target.contracts),
         parallel_chunk=(target.parallel_chunk if config.parallel_chunk is None
                         else config.parallel_chunk))

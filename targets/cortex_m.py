@@ -22,6 +22,7 @@ CORTEX_M4F = Target(
     cpu="cortex-m4",
     float_abi="hard",
     vector_bits=128,
+    contracts=False,
     features=frozenset({"thumb2", "dsp", "fpu32"}),
     architecture="thumbv7em",
     int8_macs_per_cycle=2.0,

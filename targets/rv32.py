@@ -11,6 +11,7 @@ RV32IMC = Target(
     cpu="generic-rv32",
     attributes=("+m", "+c"),
     abi="ilp32",
+    contracts=False,
     features=frozenset({"rv32", "soft-float"}),
     architecture="riscv32",
     memories=(Region("flash", 1 << 26, base=0x80000000, may_hold=("code", "weights")),

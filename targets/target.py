@@ -67,7 +67,8 @@ class Target:
     `triple`, `cpu`, `attributes`, `abi`, `float_abi`, `vector_bits` and `llvm_level` (of
     optimization) go to LLVM; `cpu` is chosen for the schedule it gives. `unroll` is the size up to
     which LLVM may unroll a loop (kernels have unrolled theirs), `parallel_chunk` the
-    least estimated instructions of a step that are worth another thread.
+    least estimated instructions of a step that are worth another thread. `contracts`: float32
+    products may be added before they are rounded, so floats depend on the core.
     `features` are the ISA features kernels ask for (neon, dotprod, avx2, avx512vnni ...).
     `emulator` is the QEMU command that runs its programs, e.g. ("qemu-aarch64", "-cpu",
     "cortex-a76"); empty when QEMU knows no such CPU. `serial` is the UART of a bare chip's runner,
@@ -87,6 +88,7 @@ class Target:
     llvm_level: int = 3
     unroll: int = 0
     parallel_chunk: int = 10_000
+    contracts: bool = True
     features: frozenset[str] = frozenset()
     architecture: str = "aarch64"  # as `uname -m` says; bare metal: how the triple begins
     cores: int = 1

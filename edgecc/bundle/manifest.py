@@ -125,6 +125,7 @@ def knobs(config: CompileConfig, target: Target) -> dict[str, Any]:
             "fusion_max_operators": config.fusion_max_operators,
             "fusion_min_score": config.fusion_min_score,
             "fusion_min_intensity": config.fusion_min_intensity,
+            "contraction": used.contracts,
             "parallel_chunk": used.parallel_chunk if config.threads > 1 else None,
             "unroll": used.unroll if used.llvm_level else None, "llvm_level": used.llvm_level}
 

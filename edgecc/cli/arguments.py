@@ -24,6 +24,8 @@ def add_compile_options(command: argparse.ArgumentParser) -> None:
         help="0 (plain, quick to compile), 2 (default), 3 (search the fastest tiles), s (small)")
     add("--no-fusion", dest="fusion", action="store_false", help="one step per operator")
     add("--layout", default="auto", help=choices("layout"))
+    add("--contraction", default="auto", help="whether float32 products are added before they are "
+        "rounded: " + choices("contraction"))
     add("--threads", type=int, default=1, help="threads of the program (default 1)")
     add("--io", default="auto", help="type of inputs and outputs: " + choices("io"))
     add("--observer", default="minmax", help="range estimator: " + choices("observer"))
@@ -75,9 +77,9 @@ def config(args: argparse.Namespace, *, target: str, quantization: str) -> Compi
     file = project.read()
     return CompileConfig(
         target=target, optimization=f"O{args.optimization}", fusion=args.fusion,
-        quantization=quantization, layout=args.layout, threads=args.threads, io=args.io,
-        observer=args.observer, int4_group=args.int4_group, int4_zeros=args.int4_zeros,
-        int4_activations=args.int4_activations,
+        quantization=quantization, layout=args.layout, contraction=args.contraction,
+        threads=args.threads, io=args.io, observer=args.observer, int4_group=args.int4_group,
+        int4_zeros=args.int4_zeros, int4_activations=args.int4_activations,
         check=args.check, shapes=shapes(args.shape),
         name=getattr(args, "name", None), **toolchains.fields(args, file.toolchain),
         **knobs.fields(args, file.knobs),

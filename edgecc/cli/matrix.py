@@ -60,17 +60,20 @@ def run(args: argparse.Namespace, console: Console) -> int:
             console.line(f"{' '.join(row[key] for key in KEYS)}: {why}")
     split = differing(found)
     for name in split:
-        console.line(f"{name} int8: not the same bytes everywhere")
+        console.line(f"{name}: not the same bytes everywhere")
     console.value({"rows": found, "differing": split})
     return 0 if all(passed(row) for row in found) and not split else 1
 
 
 def differing(rows: list[dict[str, Any]]) -> list[str]:
-    """INT8 models whose outputs are not the same bytes on all targets and in all forms."""
+    """Models whose outputs are not the same bytes on all targets and in all forms: in INT8, and
+    in float where no product is added before it is rounded."""
     digests: dict[str, set[str]] = {}
     for found in rows:
-        if found["quantization"] == "int8" and not found["error"] and not found["absent"]:
-            digests.setdefault(found["model"], set()).add(found["outputs_sha256"])
+        if not found["error"] and not found["absent"] and (
+                found["quantization"] == "int8" or not found["contraction"]):
+            name = f"{found['model']} {found['quantization']}"
+            digests.setdefault(name, set()).add(found["outputs_sha256"])
     return sorted(name for name, several in digests.items() if len(several) > 1)
 
 
@@ -165,6 +168,7 @@ def measured(bundle: Any, args: argparse.Namespace, quiet: Any) -> dict[str, Any
     agreements = oracle.compare(bundle, answers)
     manifest = bundle.manifest
     return {
+        "contraction": manifest["knobs"]["contraction"],
         "golden": report["golden"], "instructions": report["instructions"],
         "p50_us": report["p50_us"], "timing": report["timing"], "board": board.name,
         "onnxruntime": "; ".join(agreement.text for agreement in agreements),

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from edgecc.kernels import float_math as fm
+from edgecc.kernels import folding
 from edgecc.kernels.elementwise import across, word
 from edgecc.kernels.math_spec import Normalize
-from edgecc.kernels.normalize_work import Work, total_along
+from edgecc.kernels.normalize_work import Work
 
 
 class FloatForm(Work):
@@ -30,14 +31,14 @@ class FloatForm(Work):
         from edgecc.kernels import tir
 
         m, x = self.spec.m, self.k.inputs[0]
-        total = total_along(self.lanes, m, "float32", lambda at, n: tir.load(x, first + at, n))
+        total = folding.total(m, self.lanes, "float32", lambda at, n: tir.load(x, first + at, n))
         self.mean = tir.let(total * tir.T.float32(1.0 / m))
 
         def square(at: Any, n: int) -> Any:
             d = tir.let(tir.load(x, first + at, n) - tir.splat(self.mean, n))
             return d * d
 
-        self.inverse = self._inverse(total_along(self.lanes, m, "float32", square))
+        self.inverse = self._inverse(folding.total(m, self.lanes, "float32", square))
 
     def finished(self, place: Any, scale: Any, shift: Any, n: int) -> Any:
         from edgecc.kernels import tir
@@ -82,7 +83,7 @@ class FloatForm(Work):
         m, s = self.spec.m, self.k.scratch
         with tir.loop(0, self.spec.groups) as g:
             first = tir.let(at + g * m)
-            value = tir.let(finish(total_along(1, m, "float32",
+            value = tir.let(finish(folding.total(m, 1, "float32",
                                                lambda i, n: tir.load(s, first + i, n))))
             with tir.loop(0, m) as i:
                 tir.store(s, first + i, value)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgecc.kernels import folding
 from edgecc.kernels.elementwise import across, to_int8, widened, word
 from edgecc.kernels.math_spec import Normalize
-from edgecc.kernels.normalize_work import Work, total_along
+from edgecc.kernels.normalize_work import Work
 
 
 class Int8Form(Work):
@@ -41,10 +42,10 @@ class Int8Form(Work):
         return tir.let(T.float32(1.0) / self.root(real + self.floor, 1))
 
     def measure_row(self, first: Any) -> None:
-        m = self.spec.m
-        self.total = total_along(self.lanes, m, "int32", lambda at, n: self.centred(first + at, n))
-        self.inverse = self._inverse(self.total, total_along(
-            self.lanes, m, "int32", lambda at, n: self._square(first + at, n)))
+        m, lanes = self.spec.m, self.lanes
+        self.total = folding.total(m, lanes, "int32", lambda at, n: self.centred(first + at, n))
+        self.inverse = self._inverse(self.total, folding.total(
+            m, lanes, "int32", lambda at, n: self._square(first + at, n)))
 
     def _square(self, place: Any, n: int) -> Any:
         from edgecc.kernels import tir
@@ -93,7 +94,7 @@ class Int8Form(Work):
 
         m, c, s = self.spec.m, self.channels, self.k.scratch
         def along(at: int) -> Any:
-            return total_along(1, m, "int32", lambda i, n: tir.load(s, first + at + i, n))
+            return folding.total(m, 1, "int32", lambda i, n: tir.load(s, first + at + i, n))
 
         total, squares = along(0), along(c)
         bits = tir.let(tir.T.reinterpret("int32", self._inverse(total, squares)))

@@ -1,7 +1,7 @@
 """Reductions of (outer, n, inner) along n, and indices of extremes.
 
-With an inner axis, vectors of it run down n in registers; without, vectors run along n and their
-lanes are joined at the end.
+With an inner axis, vectors of it run down n in registers; without, vectors run along n
+(`folding.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels import float_math as fm
+from edgecc.kernels import folding
 from edgecc.kernels.elementwise import (
     accept_all,
     across,
@@ -83,6 +84,11 @@ class _Folding:
             return tir.T.max(a, b) if kind == "max" else tir.T.min(a, b)
         return a * b if kind == "prod" else a + b
 
+    def chains(self, lanes: int) -> int:
+        """Partial results along n."""
+        exact = self.spec.kind in EXTREMES or self.dtype != "float32"
+        return lanes if exact else folding.CHAINS
+
 
 def build(spec: Reduce, symbol: str, target: Any) -> Any:
     from edgecc.kernels import tir
@@ -91,13 +97,13 @@ def build(spec: Reduce, symbol: str, target: Any) -> Any:
     weights = spec.dtype == "int8" and spec.kind not in EXTREMES
     with tir.kernel(symbol, inputs=[(spec.dtype, outputs * spec.n)],
                     outputs=[(spec.dtype, outputs)], weights=weights) as k:
-        folding, finish = _Folding(spec), _finish(k, spec, target)
+        kind, finish = _Folding(spec), _finish(k, spec, target)
         lanes = vector_bytes(target) // (1 if spec.dtype == "int8" else 4)
         with tir.loop(k.begin, k.end) as line:
             if spec.inner == 1:
-                _along(k, spec, folding, finish, line, lanes)
+                _along(k, spec, kind, finish, line, lanes)
             else:
-                _down(k, spec, folding, finish, line, lanes)
+                _down(k, spec, kind, finish, line, lanes)
     return k.func
 
 
@@ -119,7 +125,7 @@ def _finish(k: Any, spec: Reduce, target: Any) -> Callable[[Any, int], Any]:
     return lambda total, lanes: total
 
 
-def _down(k: Any, spec: Reduce, folding: _Folding, finish: Callable[[Any, int], Any], line: Any,
+def _down(k: Any, spec: Reduce, kind: _Folding, finish: Callable[[Any, int], Any], line: Any,
           lanes: int) -> None:
     """Vectors of the inner axis."""
     from edgecc.kernels import tir
@@ -127,11 +133,11 @@ def _down(k: Any, spec: Reduce, folding: _Folding, finish: Callable[[Any, int], 
     first = tir.let(line * (spec.n * spec.inner))
 
     def chunk(at: Any, width: int) -> None:
-        best = tir.local(width, folding.dtype)
-        tir.store(best, 0, folding.start(width), width)
+        best = tir.local(width, kind.dtype)
+        tir.store(best, 0, kind.start(width), width)
         with tir.loop(0, spec.n) as i:
             x = tir.load(k.inputs[0], first + i * spec.inner + at, width)
-            joined = folding.join(tir.load(best, 0, width), folding.term(x, width))
+            joined = kind.join(tir.load(best, 0, width), kind.term(x, width))
             tir.store(best, 0, joined, width)
         y = finish(tir.load(best, 0, width), width)
         tir.store(k.outputs[0], line * spec.inner + at, y, width)
@@ -139,24 +145,16 @@ def _down(k: Any, spec: Reduce, folding: _Folding, finish: Callable[[Any, int], 
     across(spec.inner, lanes, chunk)
 
 
-def _along(k: Any, spec: Reduce, folding: _Folding, finish: Callable[[Any, int], Any], line: Any,
+def _along(k: Any, spec: Reduce, kind: _Folding, finish: Callable[[Any, int], Any], line: Any,
            lanes: int) -> None:
-    """Vectors along n; their lanes are joined one by one."""
+    """Vectors along n."""
     from edgecc.kernels import tir
 
-    first, lanes = tir.let(line * spec.n), min(lanes, 1 << (spec.n.bit_length() - 1))
-    best = tir.local(lanes, folding.dtype)
-    tir.store(best, 0, folding.start(lanes), lanes)
-
-    def chunk(at: Any, width: int) -> None:
-        term = folding.term(tir.load(k.inputs[0], first + at, width), width)
-        tir.store(best, 0, folding.join(tir.load(best, 0, width), term), width)
-
-    across(spec.n, lanes, chunk)
-    total = tir.load(best, 0)
-    for i in range(1, lanes):
-        total = folding.join(total, tir.load(best, i))
-    tir.store(k.outputs[0], line, finish(tir.let(total), 1))
+    first = tir.let(line * spec.n)
+    whole = folding.folded(
+        spec.n, lanes, lambda at, n: kind.term(tir.load(k.inputs[0], first + at, n), n),
+        kind.start(1), kind.join, kind.dtype, kind.chains(lanes))
+    tir.store(k.outputs[0], line, finish(whole, 1))
 
 
 def build_arg(spec: ArgReduce, symbol: str, target: Any) -> Any:

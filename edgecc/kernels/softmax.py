@@ -9,6 +9,7 @@ import numpy as np
 
 from edgecc.kernels import float_functions as ff
 from edgecc.kernels import float_math as fm
+from edgecc.kernels import folding
 from edgecc.kernels.elementwise import (
     accept_all,
     across,
@@ -154,7 +155,9 @@ def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
         kept = not spec.log and not isinstance(y, Halves)  # otherwise x is needed again
         with tir.loop(k.begin, k.end) as row:
             first = tir.let(row * spec.n)
-            top = _folded(spec.n, lanes, "max", lambda at, n: tir.load(x, first + at, n))
+            top = folding.folded(
+                spec.n, lanes, lambda at, n: tir.load(x, first + at, n),
+                tir.T.min_value("float32"), tir.T.max, "float32", lanes)
 
             def exponential(at: Any, n: int) -> Any:
                 e = fm.exp_negative(tir.load(x, first + at, n) - tir.splat(top, n), n)
@@ -162,7 +165,12 @@ def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
                     tir.store(y, first + at, e, n)
                 return e
 
-            total = _folded(spec.n, lanes, "sum", exponential)
+            if kept and lanes == 1:  # the chains of the sum would each have their exponential
+                across(spec.n, lanes, exponential)
+                total = folding.total(spec.n, lanes, "float32",
+                                      lambda at, n: tir.load(y, first + at, n))
+            else:
+                total = folding.total(spec.n, lanes, "float32", exponential)
             ratio = tir.let(tir.T.float32(1.0) / total) if not spec.log else (
                 tir.let(top + ff.log(total, 1)))
 
@@ -176,28 +184,6 @@ def build_float(spec: Softmax, symbol: str, target: Any) -> Any:
 
             across(spec.n, lanes, finish)
     return k.func
-
-
-def _folded(n: int, lanes: int, kind: str, value: Any) -> Any:
-    """Maximum or sum of value(offset, lanes) over a row: one partial result per lane."""
-    from edgecc.kernels import tir
-
-    lanes = min(lanes, 1 << (n.bit_length() - 1))
-    partial = tir.local(lanes, "float32")
-    lowest = tir.T.min_value("float32") if kind == "max" else tir.T.float32(0.0)
-    tir.store(partial, 0, tir.splat(lowest, lanes), lanes)
-
-    def join(at: Any, width: int) -> None:
-        both = tir.load(partial, 0, width), tir.let(value(at, width))
-        result = tir.T.max(*both) if kind == "max" else both[0] + both[1]
-        tir.store(partial, 0, result, width)
-
-    across(n, lanes, join)
-    whole = tir.load(partial, 0)
-    for i in range(1, lanes):
-        other = tir.load(partial, i)
-        whole = tir.T.max(whole, other) if kind == "max" else whole + other
-    return tir.let(whole)
 
 
 KERNELS = (

@@ -20,6 +20,7 @@ from tvm.ir import PointerType, PrimType, Var
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from edgecc.kernels.contraction import separate
 from edgecc.kernels.halves import Halves, half_type, stored
 
 Operand = tuple[str, int]  # (dtype, elements)
@@ -137,7 +138,7 @@ def store(buffer: Any, offset: Any, value: Any, lanes: int = 1) -> None:
     if isinstance(buffer, Halves):
         buffer.store(offset, value, lanes)
         return
-    T.buffer_store(buffer, value, [T.ramp(offset, 1, lanes) if lanes > 1 else offset])
+    T.buffer_store(buffer, separate(value), [T.ramp(offset, 1, lanes) if lanes > 1 else offset])
 
 
 def local(count: int, dtype: str) -> Any:
@@ -146,7 +147,7 @@ def local(count: int, dtype: str) -> Any:
 
 
 def let(value: Any) -> Any:
-    return T.bind(value)
+    return T.bind(separate(value))
 
 
 def splat(value: Any, lanes: int) -> Any:

@@ -26,9 +26,10 @@ from edgecc.link.process import run_tool
 from edgecc.link.symbols import form_of, keep_symbols
 from edgecc.targets.target import Target, Toolchain
 
-FREESTANDING = ("-std=c99", "-O2", "-g0", "-ffunction-sections", "-fdata-sections",
-                "-fno-stack-protector", "-fomit-frame-pointer", "-fno-unwind-tables",
-                "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE", "-ffreestanding")
+FREESTANDING = ("-std=c99", "-O2", "-g0", "-ffp-contract=off", "-ffunction-sections",
+                "-fdata-sections", "-fno-stack-protector", "-fomit-frame-pointer",
+                "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-U_FORTIFY_SOURCE",
+                "-ffreestanding")
 COMPILE = (*FREESTANDING[:-1], "-fPIC")
 # zig builds libc the way the link asks for: without -O2 it is a debug build of 200 KB
 LINK = ("-O2", "-s", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,-z,noexecstack")

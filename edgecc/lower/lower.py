@@ -13,7 +13,7 @@ import numpy as np
 from edgecc.config import CompileConfig
 from edgecc.context import Context
 from edgecc.errors import CheckFailed, UnsupportedModel
-from edgecc.kernels import copy, registry
+from edgecc.kernels import contraction, copy, registry
 from edgecc.kernels.spec import Spec, StridedCopy
 from edgecc.levels import shaped
 from edgecc.lower.objects import Argument, Call, Objects
@@ -160,14 +160,18 @@ def kernel_code(
         [source_digest(), kernel, code_text(kernel, spec), symbol, target.triple, target.cpu,
          str(target.abi), str(target.float_abi), str(target.vector_bits),
          *target.attributes, "", *target.llvm_options, str(target.unroll), str(target.llvm_level),
-         *sorted(target.features)]
+         str(target.contracts), *sorted(target.features)]
     ).encode()).hexdigest()
     return cached(context.cache_dir / "kernels" / f"{key}{SUFFIXES[form]}",
                   lambda: _compile(kernel, spec, symbol, target, form))
 
 
 def _compile(kernel: str, spec: Spec, symbol: str, target: Target, form: str) -> bytes:
-    func = registry.find(kernel).build(spec, symbol, target)
+    record = registry.find(kernel)
+    # int8 kernels fence what they must; without an FPU there is nothing to fence
+    floats = record.dtype != "int8" and "soft-float" not in target.features and form != "c"
+    with contraction.off(floats and not target.contracts):
+        func = record.build(spec, symbol, target)
     if form == "c":
         from edgecc.lower.portable import c_source
 

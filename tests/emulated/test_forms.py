@@ -1,4 +1,5 @@
-"""Real models on every bare-metal core, from the library, portable C and assembly: golden answers.
+"""Real models on every bare-metal core, from the library, portable C and assembly: the bytes of
+the host, golden answers.
 
 Every core runs every form, and every model, INT8 and float32, is run in every form; which core
 takes which model turns from form to form.
@@ -60,18 +61,26 @@ def prepared(name, quantization):
                             calibration=samples, context=Context())
 
 
+def run(ready, core, quantization, form="library", **knobs):
+    """Bundle, golden vectors, and what the core answers to them."""
+    config = CompileConfig(target=core, quantization=quantization, name="net", **knobs)
+    bundle = in_form(pipeline.build(ready, config=config, context=Context()), form)
+    vectors = bundle.vectors()[:VECTORS]
+    return bundle, vectors, bundle.run_many([given for given, _ in vectors], native=True)
+
+
 @pytest.mark.parametrize("number", range(len(MODELS)), ids=[" ".join(m) for m in MODELS])
 def test_golden_answers_from_every_form(number):
     name, quantization = MODELS[number]
     ready = prepared(name, quantization)
+    host = run(ready, "host", quantization, contraction="off")[2]
     for form, core in cores_of(number):
         if not shutil.which(get_target(core).emulator[0]):
             pytest.skip(f"needs {get_target(core).emulator[0]}")
-        config = CompileConfig(target=core, quantization=quantization, name="net")
-        bundle = in_form(pipeline.build(ready, config=config, context=Context()), form)
-        vectors = bundle.vectors()[:VECTORS]
-        answers = bundle.run_many([given for given, _ in vectors], native=True)
-        for (_, wanted), found in zip(vectors, answers, strict=True):
+        bundle, vectors, answers = run(ready, core, quantization, form)
+        for (_, wanted), found, same in zip(vectors, answers, host, strict=True):
             for port in bundle.manifest["outputs"]:
-                want, got = (values[port["name"]].tobytes() for values in (wanted, found))
+                want, got, known = (values[port["name"]].tobytes()
+                                    for values in (wanted, found, same))
                 assert agrees(port["dtype"], want, got), (name, quantization, form, core)
+                assert got == known, (name, quantization, form, core)

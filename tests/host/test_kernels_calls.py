@@ -29,7 +29,7 @@ def some_of_each():
     for made in (problems.unary(), problems.binary(), problems.table(), problems.quantize(),
                  problems.softmax(), problems.transpose(), problems.pool2d(), convs,
                  problems.fully_connected()):
-        yield from list(made)[::7]
+        yield from list(made)[::20]
 
 
 @pytest.mark.parametrize("target", ["host", "null", "raspberry-pi-5", "riscv64-generic",

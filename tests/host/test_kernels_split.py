@@ -83,8 +83,8 @@ def split_cases(target_name):
 
 
 @pytest.mark.parametrize("target", [
-    "host", pytest.param(TARGETS[1], marks=pytest.mark.emulated),
-    *(pytest.param(name, marks=[pytest.mark.emulated, pytest.mark.slow]) for name in TARGETS[2:])])
+    "host",
+    *(pytest.param(name, marks=[pytest.mark.emulated, pytest.mark.slow]) for name in TARGETS[1:])])
 def test_any_split_writes_the_same_bytes(target):
     chip, host = get_target(target), get_target("host")
     if not chip.emulator and target != "host":

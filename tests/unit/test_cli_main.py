@@ -87,6 +87,7 @@ def test_wrong_arguments_are_one_line_and_code_2(words, capsys):
     (["--io", "int16"], "io='int16'"),
     (["--threads", "17"], "threads=17 is out of range"),
     (["--fusion-max-operators", "0"], "fusion_max_operators=0 is out of range"),
+    (["--contraction", "fast"], "contraction='fast' is not implemented"),
     (["--fusion-min-score", "1.5"], "fusion_min_score=1.5 is out of range"),
     (["--fusion-min-intensity", "nan"], "fusion_min_intensity=nan is out of range"),
     (["--parallel-chunk", "-1"], "parallel_chunk=-1 is out of range"),
@@ -284,11 +285,13 @@ def test_the_matrix_gives_shapes_to_models_that_have_the_input(tmp_path, capsys)
 def test_the_matrix_sees_targets_that_differ():
     def row(target, digest, **changes):
         return {"model": "m", "quantization": "int8", "target": target, "error": None,
-                "absent": None, "outputs_sha256": digest, **changes}
+                "absent": None, "outputs_sha256": digest, "contraction": True, **changes}
 
     assert matrix.differing([row("a", "1"), row("b", "1")]) == []
-    assert matrix.differing([row("a", "1"), row("b", "2")]) == ["m"]
+    assert matrix.differing([row("a", "1"), row("b", "2")]) == ["m int8"]
     assert matrix.differing([row("a", "1"), row("b", "2", quantization="none")]) == []
+    floats = [row(name, name, quantization="none", contraction=False) for name in ("a", "b")]
+    assert matrix.differing(floats) == ["m none"]
     assert matrix.differing([row("a", "1"), {**row("b", "2"), "error": "x"}]) == []
 
 

@@ -13,6 +13,15 @@ from edgecc.lower.portable.functions import definitions
 from edgecc.lower.portable.statements import Function
 
 __all__ = ["c_source"]
+# compilers in ISO C mode round every product, except Clang
+FRONT = """\
+#include <stdint.h>
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+"""
 
 
 def c_source(func: Any) -> str:
@@ -22,4 +31,4 @@ def c_source(func: Any) -> str:
     form of: float16, and instructions of one machine.
     """
     body = Function(func).text()  # TVM's simplifier would make trees of shared expressions
-    return "#include <stdint.h>\n\n" + definitions(body) + "\n" + body
+    return FRONT + definitions(body) + "\n" + body
