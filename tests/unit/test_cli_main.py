@@ -285,13 +285,11 @@ def test_the_matrix_gives_shapes_to_models_that_have_the_input(tmp_path, capsys)
 def test_the_matrix_sees_targets_that_differ():
     def row(target, digest, **changes):
         return {"model": "m", "quantization": "int8", "target": target, "error": None,
-                "absent": None, "outputs_sha256": digest, "contraction": True, **changes}
+                "absent": None, "outputs_sha256": digest, "same_everywhere": True, **changes}
 
     assert matrix.differing([row("a", "1"), row("b", "1")]) == []
     assert matrix.differing([row("a", "1"), row("b", "2")]) == ["m int8"]
-    assert matrix.differing([row("a", "1"), row("b", "2", quantization="none")]) == []
-    floats = [row(name, name, quantization="none", contraction=False) for name in ("a", "b")]
-    assert matrix.differing(floats) == ["m none"]
+    assert matrix.differing([row("a", "1"), row("b", "2", same_everywhere=False)]) == []
     assert matrix.differing([row("a", "1"), {**row("b", "2"), "error": "x"}]) == []
 
 
