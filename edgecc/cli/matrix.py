@@ -186,7 +186,7 @@ def same_everywhere(manifest: dict[str, Any]) -> bool:
     """Whether the outputs' bytes depend on no target: those of INT8 models (where there was
     something to quantize), and of float ones that add in float32 and round every product on its
     own."""
-    integers = any(step["dtype"] == "int8" for step in manifest["steps"])
+    integers = any(step.get("dtype") == "int8" for step in manifest["steps"])
     if manifest["config"]["quantization"] == "int8" and integers:
         return True
     return (not manifest["knobs"]["contraction"]

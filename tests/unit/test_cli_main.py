@@ -293,6 +293,18 @@ def test_the_matrix_sees_targets_that_differ():
     assert matrix.differing([row("a", "1"), {**row("b", "2"), "error": "x"}]) == []
 
 
+@pytest.mark.parametrize("quantization, dtype, contraction, float_tolerance, same", [
+    ("int8", "int8", True, 1e-4, True), ("int8", "float32", True, 1e-4, False),
+    ("none", "float32", True, 1e-4, False), ("none", "float32", False, 1e-4, True),
+    ("float16", "float16", False, 2.0**-8, True), ("float16", "float16", False, 2.0**-5, False),
+])
+def test_the_matrix_knows_what_is_the_same_everywhere(quantization, dtype, contraction,
+                                                      float_tolerance, same):
+    manifest = {"config": {"quantization": quantization}, "knobs": {"contraction": contraction},
+                "float_tolerance": float_tolerance, "steps": [{"dtype": dtype}]}
+    assert matrix.same_everywhere(manifest) is same
+
+
 def test_progress_lines_are_plain_where_no_terminal_is(capsys):
     console = Console()
     console.working("load")
