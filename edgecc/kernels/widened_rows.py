@@ -2,11 +2,16 @@
 
 The oldest row comes first: what stays is moved down when a row is added, so kernel rows are a
 constant distance apart. A pair of values is a word, as SMLAD takes it.
+
+Where the rows of a kernel are apart (dilated), output rows that share input rows come one after
+the other: only as many rows are kept as the kernel has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from edgecc.kernels.ring import padded
@@ -24,14 +29,34 @@ SLACK = 4  # values that the last segment's padding may read
 
 @dataclass(frozen=True)
 class RowsShape:
-    """Sizes for a convolution; `spare` positions past the last may be read."""
+    """Sizes for a convolution."""
 
     spec: Any
-    spare: int
 
     @property
-    def rows(self) -> int:
-        return self.spec.dilations[0] * (self.spec.kh - 1) + 1
+    def apart(self) -> int:
+        """Input rows from one that is kept to the next."""
+        return self.spec.dilations[0] if self.spec.kh > 1 else 1
+
+    @property
+    def step(self) -> int:
+        """Kept rows from an output row to the next one that shares input rows with it."""
+        return self.spec.strides[0] // gcd(self.spec.strides[0], self.apart)
+
+    @property
+    def classes(self) -> int:
+        """Output rows from one to the next one that shares input rows with it."""
+        return min(self.apart // gcd(self.spec.strides[0], self.apart), self.spec.oh)
+
+    @property
+    def per_class(self) -> int:
+        """Most output rows that share input rows."""
+        return -(-self.spec.oh // self.classes)
+
+    @property
+    def places(self) -> int:
+        """Turns of the loop over the output rows of an image, some of them in vain."""
+        return self.classes * self.per_class
 
     @property
     def row_elements(self) -> int:
@@ -40,19 +65,17 @@ class RowsShape:
 
     @property
     def elements(self) -> int:
-        past = self.spare * self.spec.strides[1] * self.spec.c
-        return padded(self.rows * self.row_elements + past + SLACK, 4)
+        return padded(self.spec.kh * self.row_elements + SLACK, 4)
 
 
 class WidenedRows:
-    """Emits the rows' code in the kernel under construction; int16 from `offset_bytes` of scratch
-    on."""
+    """Emits the rows' code in the kernel under construction, whose scratch they are."""
 
-    def __init__(self, k: Any, shape: RowsShape, pad: Any, offset_bytes: int = 0) -> None:
+    def __init__(self, k: Any, shape: RowsShape, pad: Any) -> None:
         from edgecc.kernels import tir
 
         self.k, self.shape, self.spec = k, shape, shape.spec
-        self.values, self.words = k.area("int16", offset_bytes), k.area("int32", offset_bytes)
+        self.values, self.words = k.area("int16", 0), k.area("int32", 0)
         half = tir.T.bitwise_and(pad, tir.T.int32(0xFFFF))
         self.pad = tir.let(tir.T.bitwise_or(half, half << 16))
 
@@ -66,20 +89,37 @@ class WidenedRows:
         with tir.loop(0, words) as i:
             tir.store(self.words, at + i, self.pad)
 
-    def advance(self, row: Any, image: Any, y: Any) -> None:
+    def visit(self, number: Any, emit: Callable[[Any, Any], None]) -> None:
+        """emit(image, y) for turn `number` of the loop, once the rows under output row y are
+        in place."""
+        from edgecc.kernels import tir
+
+        T, shape = tir.T, self.shape
+        image, place = tir.let(number // shape.places), tir.let(number % shape.places)
+        if shape.classes == 1:
+            self._advance(T.Or(number == self.k.begin, place == 0), image, place)
+            emit(image, place)
+            return
+        turn = tir.let(place % shape.per_class)
+        y = tir.let(place // shape.per_class + turn * shape.classes)
+        with tir.when(y < self.spec.oh):
+            self._advance(T.Or(number == self.k.begin, turn == 0), image, y)
+            emit(image, y)
+
+    def _advance(self, anew: Any, image: Any, y: Any) -> None:
         """Bring in the input rows that output row y (of `image`) is the first to need."""
         from edgecc.kernels import tir
 
-        T, spec, rows = tir.T, self.spec, self.shape.rows
-        fresh = tir.let(T.Or(row == self.k.begin, y == 0))
-        kept, words = max(rows - spec.strides[0], 0), self.shape.row_elements // 2
+        T, spec, rows, step = tir.T, self.spec, self.spec.kh, self.shape.step
+        fresh = tir.let(anew)
+        kept, words = max(rows - step, 0), self.shape.row_elements // 2
         if kept:
             with tir.when(T.Not(fresh)), tir.loop(0, kept * words) as i:
-                word = tir.load(self.words, i + spec.strides[0] * words)
+                word = tir.load(self.words, i + step * words)
                 tir.store(self.words, i, tir.llvm("int32", PLAIN_SUM, word, T.int32(0)))
         start = tir.let(T.Select(fresh, T.int32(0), T.int32(kept)))
         with tir.loop(start, rows) as r:
-            line = tir.let(y * spec.strides[0] + r - spec.pads[0])
+            line = tir.let(y * spec.strides[0] + r * self.shape.apart - spec.pads[0])
             slot = tir.let(r * self.shape.row_elements)
             with tir.when(T.And(line >= 0, line < spec.h)):
                 self.bring((image * spec.h + line) * (spec.w * spec.c),

@@ -39,6 +39,10 @@ LAYERS = (  # long enough along K for a loop over it
     FullyConnected("int8", 6, 640, 128),
     MatMul("int8", (), 64, 640, 128, (640, 1), (128, 1)),
 )
+APART = (  # channels of a tap, or taps, lie apart
+    Conv2d("int8", 1, 9, 9, 256, 64, 3, 3, pads=(1, 1, 1, 1), groups=4),
+    Conv2d("int8", 1, 9, 16, 64, 32, 3, 3, dilations=(2, 2), pads=(2, 2, 2, 2), clamp=True),
+)
 SHORT = (  # first layers
     Conv2d("int8", 1, 9, 10, 1, 64, 10, 4, strides=(2, 2), pads=(4, 1, 5, 1)),
     Conv2d("int8", 1, 8, 9, 3, 8, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
@@ -83,10 +87,6 @@ TILES = {
 }
 
 
-# LLVM's own, a few words, as are those of 1x2 and 2x2; for grouped and dilated layers only
-SPILLS = {"int8_conv2d_1x4__dsp"}
-
-
 def tile_loops(text, tile):
     """The innermost loops that multiply; of written ones what lies between their products."""
     for loop in innermost_loops(text):
@@ -100,9 +100,9 @@ def kernels():
     for record in (record for module in MODULES for record in module.KERNELS):
         isa = record.name.split("__")[1]
         tile = TILES.get(isa)
-        layers = [layer for layer in (*LAYERS, *SHORT, *(() if isa in NOT_WIDE else WIDE))
+        layers = [layer for layer in (*LAYERS, *APART, *SHORT, *(() if isa in NOT_WIDE else WIDE))
                   if layer.op == record.op and record.accepts(layer) is None]
-        if tile and layers and record.name not in SPILLS:
+        if tile and layers:
             yield pytest.param(record, layers, id=record.name)
 
 
