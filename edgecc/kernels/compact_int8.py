@@ -86,7 +86,7 @@ class Plan:
         return f"clamp={self.spec.clamp} residual={self.spec.residual}"
 
     def accepts(self) -> str | None:
-        depthwise = self.spec.groups == self.spec.c == self.spec.k and self.spec.groups > 1
+        depthwise = self.spec.depthwise and self.spec.groups > 1
         if depthwise == self.deep:
             return "for depthwise convolutions" if depthwise else "for others than depthwise ones"
         if self.deep and self.channels % self.isa.group:

@@ -136,7 +136,7 @@ class Plan:
         return 2 * self.rows.elements
 
     def accepts(self) -> str | None:
-        if self.spec.groups == self.spec.c == self.spec.k and self.spec.groups > 1:
+        if self.spec.depthwise and self.spec.groups > 1:
             return "depthwise convolutions have their own kernels"
         if self.row_length < self.mr:
             return f"fewer than {self.mr} positions in a row"

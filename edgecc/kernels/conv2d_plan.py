@@ -230,7 +230,7 @@ class Plan:
         return np.concatenate(pieces, axis=2)
 
     def accepts(self) -> str | None:
-        if self.spec.groups == self.spec.c == self.spec.k and self.spec.groups > 1:
+        if self.spec.depthwise and self.spec.groups > 1:
             return "depthwise convolutions have their own kernels"
         if self.isa.narrow_weights and self.spec.wide_weights:
             return "a weight of -128 could overflow the int16 sum of two products"

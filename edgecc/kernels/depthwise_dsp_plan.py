@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.depthwise_plan import refused
 from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa import dsp_pairs
 from edgecc.kernels.isa.dsp import Dsp
@@ -112,10 +113,8 @@ class Plan:
 
     def accepts(self) -> str | None:
         s = self.spec
-        if not s.groups == s.c == s.k:
-            return "not a depthwise convolution of multiplier 1"
-        if s.residual:
-            return "sums do not leave the loop before they are int8"
+        if reason := refused(s):
+            return reason
         if s.c < CHANNELS:
             return f"fewer than {CHANNELS} channels"
         if s.kh > MOST_ROWS:
@@ -146,8 +145,8 @@ class Plan:
 
     @cached_property
     def _widening_lines(self) -> int:
-        """Of a row of four channels: less where columns are padding."""
-        return 26 * len(self.widening.groups) + 5
+        """Of a row of four channels."""
+        return self.widening.executed
 
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
         spec = self.spec

@@ -22,7 +22,7 @@ UNROLLED = 32  # taps written out one by one
 
 
 def accepts(spec: Conv2d) -> str | None:
-    if spec.groups == spec.c == spec.k:
+    if spec.depthwise:
         return None
     return "only for depthwise layers of multiplier 1"
 

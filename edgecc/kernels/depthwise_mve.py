@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.depthwise_plan import NOT_DEPTHWISE
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa.mve import VMLADAVA, Mve
 from edgecc.kernels.mve_end import LANES, End
@@ -53,8 +54,8 @@ class Plan:
 
     def accepts(self) -> str | None:
         s = self.spec
-        if not s.groups == s.c == s.k:
-            return "not a depthwise convolution of multiplier 1"
+        if not s.depthwise:
+            return NOT_DEPTHWISE
         if s.kh > WORD or s.kw > WORD or s.dilations[0] > 1:
             return f"the window has more than {WORD} rows or columns, or rows apart"
         return None

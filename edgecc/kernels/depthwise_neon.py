@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.depthwise_plan import refused
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa import neon_walk
 from edgecc.kernels.isa.neon import NeonEnd
@@ -71,10 +72,8 @@ class Plan:
 
     def accepts(self) -> str | None:
         s = self.spec
-        if not s.groups == s.c == s.k:
-            return "not a depthwise convolution of multiplier 1"
-        if s.residual:
-            return "sums do not leave the loop before they are int8"
+        if reason := refused(s):
+            return reason
         if s.wide_weights:
             return "a weight of -128 could overflow the int16 sum of two products"
         if s.dilations[1] > 1 or s.strides[1] > s.kw:

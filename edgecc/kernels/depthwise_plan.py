@@ -17,9 +17,17 @@ from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
 Quad = tuple[tuple[int, int] | None, ...]  # four taps as (ky, column), None where there is none
+NOT_DEPTHWISE = "not a depthwise convolution of multiplier 1"
 BLOCK = 16  # channels at a time
 MOST_LINES = 16  # of a dotprod kernel: each takes a pointer
 FARTHEST = 32760  # bytes that a load of eight can be away from its pointer
+
+
+def refused(spec: Conv2d) -> str | None:
+    """Why a depthwise kernel whose sums become int8 inside its loop does not take a layer."""
+    if not spec.depthwise:
+        return NOT_DEPTHWISE
+    return "sums do not leave the loop before they are int8" if spec.residual else None
 
 
 def block_of(isa: base.Isa) -> int:
@@ -105,8 +113,8 @@ class Plan:
 
     def accepts(self) -> str | None:
         spec = self.spec
-        if not spec.groups == spec.c == spec.k:
-            return "not a depthwise convolution of multiplier 1"
+        if not spec.depthwise:
+            return NOT_DEPTHWISE
         if isinstance(self.isa, dotprod.DotProd) and spec.c % 8:
             return f"{spec.c} channels are not a multiple of 8"
         if isinstance(self.isa, dotprod.DotProd):

@@ -79,6 +79,11 @@ class Conv2d(Spec):
         return (self.w + self.pads[1] + self.pads[3] - span) // self.strides[1] + 1
 
     @property
+    def depthwise(self) -> bool:
+        """Every channel is summed by itself, to one of the output (multiplier 1)."""
+        return self.groups == self.c == self.k
+
+    @property
     def macs(self) -> int:
         per_output = self.kh * self.kw * self.c // self.groups
         return self.n * self.oh * self.ow * self.k * per_output

@@ -111,7 +111,7 @@ def shortened(call: Call, features: Iterable[str]) -> Call:
 def asks_for_short_sums(spec: specs.Conv2d | specs.FullyConnected,
                         features: frozenset[str]) -> bool:
     """NEON everywhere, Cortex-M's DSP kernels of depthwise convolutions."""
-    depthwise = isinstance(spec, specs.Conv2d) and 1 < spec.groups == spec.c == spec.k
+    depthwise = isinstance(spec, specs.Conv2d) and spec.depthwise and spec.groups > 1
     return "neon" in features or (depthwise and "dsp" in features and "mve" not in features)
 
 

@@ -1,8 +1,9 @@
 """A row of an int8 image as words of two int16 columns, channel by channel, on Cortex-M.
 
-Four channels of four columns come as four words; SXTB16 and PKH turn them about into two words of
-every channel: 24 instructions for 16 values. Columns of padding are a register.
-Source: Armv7-M Architecture Reference Manual, SXTB16, PKHBT, PKHTB, STRD.
+Four channels of four columns come as four words; PKH brings channels 0 and 1 of two columns into
+one word, 2 and 3 into another, and SXTB16 makes of each a word of every channel: 20 instructions
+for 16 values. Columns of padding are a register.
+Source: Armv7-M Architecture Reference Manual, SXTB16, PKHBT, PKHTB, LDR and STRD (immediate).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from edgecc.kernels.isa.dsp_text import Operand, add, function
 CHANNELS = 4
 COLUMNS = 4
 LOOPED = 3  # groups of columns that are worth a loop
+WHOLE = (True,) * COLUMNS
+FARTHEST_STEP = 255  # bytes that LDR moves its pointer on by
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Widening:
 
     def text(self) -> str:
         """LLVM IR of void symbol(first value, first word, padding twice, blocks of channels)."""
-        free = [f"{kind}{i}" for kind in "eo" for i in range(COLUMNS)] + ["t", "turns"]
+        free = [f"{kind}{i}" for kind in "cw" for i in range(COLUMNS)] + ["turns"]
         operands = [*(Operand(name, "temporary") for name in free),
                     Operand("from", "moving", pointer=True), Operand("to", "moving", pointer=True),
                     Operand("blocks", "moving"), Operand("pad", "given")]
@@ -59,65 +62,78 @@ class Widening:
 
     @property
     def lines(self) -> list[str]:
-        whole = (True,) * COLUMNS
-        groups, turns = self.groups, self.groups.count(whole)
-        lines = ["1:"]
+        groups, lines = self.groups, ["1:"]
         for number, group in enumerate(groups):
-            if group != whole or turns < LOOPED:
+            if group != WHOLE or not self._turns:
                 lines += self._group(group)
-            elif number == groups.index(whole):
-                lines += [f"movw {{turns}}, #{turns}", "2:", *self._group(group),
+            elif number == groups.index(WHOLE):
+                lines += [f"movw {{turns}}, #{self._turns}", "2:", *self._group(group),
                           "subs {turns}, {turns}, #1", "bne.w 2b"]
         taken = sum(sum(group) for group in groups) * self.pitch
-        lines += add("{from}", "{from}", CHANNELS - taken, "{t}")
-        lines += add("{to}", "{to}", CHANNELS * self.channel_bytes - 4 * self.words, "{t}")
+        lines += add("{from}", "{from}", CHANNELS - taken, "{c0}")
+        lines += add("{to}", "{to}", CHANNELS * self.channel_bytes - 4 * self.words, "{c0}")
         return [*lines, "subs {blocks}, {blocks}, #1", "bne.w 1b"]
 
-    def _group(self, inside: tuple[bool, ...]) -> list[str]:
-        lines, taken = [], 0
-        for i in (i for i, real in enumerate(inside) if real):
-            lines.append(f"ldr.w {{o{i}}}, [{{from}}, #{taken * self.pitch}]")
-            taken += 1
-        lines += add("{from}", "{from}", taken * self.pitch, "{t}")
-        for i in (i for i, real in enumerate(inside) if real):
-            lines += [f"sxtb16 {{e{i}}}, {{o{i}}}", f"sxtb16 {{o{i}}}, {{o{i}}}, ror #8"]
-        first = self._pair(inside, 0, "{t}", "{e0}")
-        found = [first]
-        lines += first.lines
-        if len(inside) == COLUMNS:
-            found.append(self._pair(inside, 2, "{o0}", "{e2}"))
-            lines += found[1].lines
-        for channel in range(CHANNELS):
-            lines += self._store(channel, [pair.words[channel] for pair in found])
-        return lines + add("{to}", "{to}", 4 * len(found))
+    @property
+    def _turns(self) -> int:
+        """Of the loop over columns; 0 where they are written out."""
+        turns = self.groups.count(WHOLE)
+        return turns if turns >= LOOPED else 0
 
-    def _pair(self, inside: tuple[bool, ...], i: int, low: str, odd: str) -> _Pair:
-        """Columns i and i + 1 of four channels. `low` and `odd` are free for channels 0 and 1,
-        `odd` once column i has been read."""
-        even, other = ((f"{{e{c}}}", f"{{o{c}}}") if inside[c] else ("{pad}", "{pad}")
-                       for c in (i, i + 1))
-        if not (inside[i] or inside[i + 1]):
-            return _Pair([], ["{pad}"] * CHANNELS)
-        high, top = f"{{e{i + 1}}}", f"{{o{i + 1}}}"
-        lines = [f"pkhbt {low}, {even[0]}, {other[0]}, lsl #16",
-                 f"pkhtb {high}, {other[0]}, {even[0]}, asr #16",
-                 f"pkhbt {odd}, {even[1]}, {other[1]}, lsl #16",
-                 f"pkhtb {top}, {other[1]}, {even[1]}, asr #16"]
-        return _Pair(lines, [low, odd, high, top])
+    @property
+    def executed(self) -> int:
+        """Instructions for four channels."""
+        again = (self._turns - 1) * (len(self._group(WHOLE)) + 2) if self._turns else 0
+        return sum(not line.endswith(":") for line in self.lines) + again
+
+    def _group(self, inside: tuple[bool, ...]) -> list[str]:
+        """Two or four columns: what brings them, turns them about, and stores them. Pointers move
+        on with the last load and store."""
+        lines = self._loads([i for i, real in enumerate(inside) if real])
+        pairs = []
+        for i in range(0, len(inside), 2):
+            found, words = _pair(i, inside[i], inside[i + 1])
+            lines += found
+            pairs.append(words)
+        for channel in reversed(range(CHANNELS)):
+            lines += self._store(channel, [words[channel] for words in pairs])
+        return lines
+
+    def _loads(self, columns: list[int]) -> list[str]:
+        """Four channels of every column, the first one last."""
+        lines = [f"ldr.w {{c{i}}}, [{{from}}, #{place * self.pitch}]"
+                 for place, i in enumerate(columns)]
+        taken = len(columns) * self.pitch
+        if columns and taken <= FARTHEST_STEP:
+            return [*reversed(lines[1:]), f"ldr.w {{c{columns[0]}}}, [{{from}}], #{taken}"]
+        return [*lines, *add("{from}", "{from}", taken, "{w0}")]
 
     def _store(self, channel: int, words: list[str]) -> list[str]:
-        at = channel * self.channel_bytes
-        if len(words) == 2 and at <= FARTHEST_PAIR:
-            return [f"strd {words[0]}, {words[1]}, [{{to}}, #{at}]"]
+        at, size = channel * self.channel_bytes, 4 * len(words)
+        where = f"[{{to}}, #{at}]" if channel else f"[{{to}}], #{size}"
+        if len(words) == 1:
+            return [f"str.w {words[0]}, {where}"]
+        if at <= FARTHEST_PAIR:
+            return [f"strd {words[0]}, {words[1]}, {where}"]
         return [f"str.w {word}, [{{to}}, #{at + 4 * i}]" for i, word in enumerate(words)]
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """What makes a word of every channel, and the registers of those words."""
-
-    lines: list[str]
-    words: list[str]
+def _pair(i: int, first: bool, second: bool) -> tuple[list[str], list[str]]:
+    """What makes a word of every channel of columns i and i + 1, where those are `first` and
+    `second` inside the image, and the registers of those words."""
+    c, d, v, w = f"{{c{i}}}", f"{{c{i + 1}}}", f"{{w{i}}}", f"{{w{i + 1}}}"
+    if first and second:
+        return [f"pkhbt {v}, {c}, {d}, lsl #16", f"pkhtb {d}, {d}, {c}, asr #16",
+                f"sxtb16 {c}, {v}", f"sxtb16 {v}, {v}, ror #8",
+                f"sxtb16 {w}, {d}", f"sxtb16 {d}, {d}, ror #8"], [c, v, w, d]
+    if not (first or second):
+        return [], ["{pad}"] * CHANNELS
+    one, other = (c, d) if first else (d, c)
+    lines = [f"sxtb16 {v}, {one}", f"sxtb16 {w}, {one}, ror #8"]
+    for made, kept in ((one, v), (other, w)):
+        low, top = (kept, "{pad}") if first else ("{pad}", kept)
+        lines += [f"pkhtb {made}, {top}, {low}, asr #16", f"pkhbt {kept}, {low}, {top}, lsl #16"]
+    return lines, [v, w, one, other]
 
 
 @dataclass(frozen=True)
