@@ -7,6 +7,7 @@ instructions a column beside its SMLADs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from edgecc.kernels.conv2d_dsp_plan import GROUP, Plan
@@ -30,9 +31,8 @@ def build(plan: Plan, symbol: str) -> Any:
     inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
     inputs += [("int8", size)] if spec.residual else []
     scratch = ("int16", plan.scratch_bytes() // 2) if plan.scratch_bytes() else None
-    with (tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                     scratch=scratch, may_alias=True) as k,
-          tir.imported([loop.text() for loop in plan.loops])):
+    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
+                    scratch=scratch, may_alias=True) as k:
         _Code(k, plan).emit()
     return k.func
 
@@ -130,17 +130,31 @@ class _Code:
 
     def _tile(self, rows: int, used: int, block: Any, at: Any, out: Any) -> None:
         """`rows` positions from element `at` of the first widened row on."""
-        from edgecc.kernels import tir
+        tile, params = self.plan.tile(rows, used), self.params
+        if not tile:
+            self._sums(rows, used, block, at, out)
+            return
+        bounds = [params.low, params.high] if tile.clamp else []
+        self._call(tile, self.activations[at], self.k.weights("uint8")[block],
+                   self.k.outputs[0][out], words=[params.zero_point, *bounds])
 
+    def _sums(self, rows: int, used: int, block: Any, at: Any, out: Any) -> None:
+        """The same with an end that is not assembled."""
         plan, spec = self.plan, self.spec
         tile = Tile(Dsp(), rows, plan.nr, used)
         acc = tile.start(self.k, block)
-        address = tir.T.address_of
-        tir.T.evaluate(tir.T.call_extern(
-            "void", plan.loop(rows).symbol, address(acc[0]), address(self.activations[at]),
-            address(self.k.weights("int32")[(block + 8 * plan.nr) // 4])))
+        self._call(plan.loop(rows), *(acc[i] for i in range(rows * plan.nr)), self.activations[at],
+                   self.k.weights("int32")[(block + 8 * plan.nr) // 4])
         residual = self.k.inputs[1] if spec.residual else None
         tile.finish(self.k, acc, block, self.params, out, spec.k, spec.clamp, residual)
+
+    def _call(self, part: Any, *elements: Any, words: Sequence[Any] = ()) -> None:
+        """A statement, given the addresses of elements, and words."""
+        from edgecc.kernels import tir
+
+        self.k.llvm_function(part.symbol, part.text)
+        addresses = (tir.T.address_of(element) for element in elements)
+        tir.T.evaluate(tir.T.call_extern("void", part.symbol, *addresses, *words))
 
 
 def records(mr: int, nr: int) -> tuple[KernelRecord, KernelRecord]:

@@ -19,6 +19,7 @@ import numpy as np
 from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa.dsp import Dsp
 from edgecc.kernels.isa.dsp_loop import Loop
+from edgecc.kernels.isa.dsp_tile import Tile
 from edgecc.kernels.ring import padded
 from edgecc.kernels.spec import Conv2d
 from edgecc.kernels.widened_rows import RowsShape
@@ -124,11 +125,11 @@ class Plan:
                     2 * s.strides[1] * s.c, self.even, taps=self.taps,
                     tap_bytes=2 * s.dilations[1] * s.c)
 
-    @property
-    def loops(self) -> list[Loop]:
-        """Of whole tiles and of the rest."""
-        rest = self.row_length % self.mr
-        return [self.loop(rows) for rows in (self.mr, rest) if rows]
+    def tile(self, rows: int, used: int) -> Tile | None:
+        """A tile of `rows` positions of whose columns `used` exist; none where the end is not
+        assembled: with a residual, or with positions of the output far apart."""
+        tile = Tile(self.loop(rows), used, self.spec.k, self.spec.clamp)
+        return tile if tile.reaches and not self.spec.residual else None
 
     def scratch_bytes(self) -> int:
         if self.flat:

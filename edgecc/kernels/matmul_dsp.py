@@ -83,10 +83,10 @@ class _DspCode(Code):
     def add(self, tile: Tile, acc: Any, rows: Any, base: Any, at: Any) -> None:
         from edgecc.kernels import tir
 
-        address = tir.T.address_of
+        sums = (acc[i] for i in range(tile.mr * tile.width))
         tir.T.evaluate(tir.T.call_extern(
-            "void", self.loop(tile.mr).symbol, address(acc[0]), address(rows[base]),
-            address(self.packed.weights("int8")[at])))
+            "void", self.loop(tile.mr).symbol, *map(
+                tir.T.address_of, [*sums, rows[base], self.packed.weights("int8")[at]])))
 
     def copy(self, a: Any, rows: int) -> None:
         """Fours of values of every row in turn, taken apart."""

@@ -142,7 +142,8 @@ def assembled_kernels():
     dense = [next(pytest.param(isa, kernel, LAYERS[0], id=isa) for kernel in conv2d_int8.KERNELS
                   if kernel.name.endswith(f"__{isa}")) for isa in ("dotprod", "neon", "i8mm")]
     return [*dense, pytest.param("neon", depthwise_neon.KERNELS[0], LAYERS[4], id="walk"),
-            pytest.param("dsp", depthwise_dsp.KERNELS[0], LAYERS[4], id="pairs")]
+            pytest.param("dsp", depthwise_dsp.KERNELS[0], LAYERS[4], id="pairs"),
+            pytest.param("dsp", conv2d_dsp.KERNELS[0], APART[1], id="dsp")]
 
 
 @pytest.mark.parametrize("isa, record, layer", [*assembled_kernels()])

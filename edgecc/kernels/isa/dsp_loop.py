@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from edgecc.kernels.isa.dsp_text import add
+from edgecc.kernels.isa.dsp_text import Operand, add, function
 
 FARTHEST_PAIR = 1020  # bytes that LDRD reaches
 FARTHEST = 4095  # bytes that LDR reaches
 MANY_GROUPS = 24  # in a line, so that turns of four are worth 160 bytes more than turns of two
 MOST_WRITTEN = 6  # groups of a line whose taps are apart that are worth no loop
-TEMPORARIES = ("odd0", "odd1", "even0", "even1", "a0", "a1")
+TEMPORARIES = ("odd0", "odd1", "even0", "even1", "x0", "x1")
 
 
 @dataclass(frozen=True)
@@ -67,24 +67,24 @@ class Loop:
                 and self._farthest(last) <= FARTHEST)
 
     def text(self) -> str:
-        """LLVM IR: void symbol(accumulators, activations, weights), all pointers."""
-        count = self.mr * self.nr
-        kinds = ", ".join(["i32"] * count + ["ptr", "ptr"] + ["i32"] * len(TEMPORARIES)
-                          + ["float"] * len(self._ends))
-        lines = [f"define internal void @{self.symbol}(ptr %acc, ptr %x, ptr %w) alwaysinline"
-                 " nounwind {"]
-        for i in range(count):
-            lines += [f"  %a{i} = getelementptr i32, ptr %acc, i32 {i}",
-                      f"  %v{i} = load i32, ptr %a{i}, align 4"]
-        lines += [f"  %end = getelementptr i8, ptr %w, i32 {self.lines * self._line_weights}",
-                  "  %bits = ptrtoint ptr %end to i32", "  %kept = bitcast i32 %bits to float"]
-        given = ", ".join([f"i32 %v{i}" for i in range(count)] + ["ptr %x, ptr %w, float %kept"])
-        lines.append(f'  %r = call {{{kinds}}} asm sideeffect "{self._code()}", '
-                     f'"{self._constraints()}"({given})')
-        for i in range(count):
-            lines += [f"  %r{i} = extractvalue {{{kinds}}} %r, {i}",
-                      f"  store i32 %r{i}, ptr %a{i}, align 4"]
-        return "\n".join([*lines, "  ret void", "}", ""])
+        """LLVM IR: void symbol(accumulators one by one, activations, weights), all pointers."""
+        sums = [Operand(f"a{i}", "kept") for i in range(self.mr * self.nr)]
+        return function(self.symbol, [*sums, *self.operands], self.code)
+
+    @property
+    def operands(self) -> list[Operand]:
+        """All but the sums `a0` on: `x` and `w` point to activations and weights."""
+        pointers = [Operand(name, "moving", pointer=True) for name in ("x", "w")]
+        return [*pointers, *(Operand(name, "temporary") for name in TEMPORARIES),
+                *(Operand(name, "temporary", "t") for name in self._ends)]
+
+    @property
+    def _ends(self) -> list[str]:
+        """FPU registers for where the weights end: those of a tap that a loop goes through
+        (`turns`), those of a line, all of them."""
+        taken = {"turns": self._looped > 0, "line": self.taps > 1 and not self.written,
+                 "all": self.lines > 1}
+        return [name for name, used in taken.items() if used]
 
     @property
     def _tap_weights(self) -> int:
@@ -105,33 +105,18 @@ class Loop:
     def _per_turn(self) -> int:
         return 4 if self.groups >= MANY_GROUPS or self.taps > 1 else 2
 
-    def _constraints(self) -> str:
-        count = self.mr * self.nr + 2
-        outputs = ["=r"] * count + ["=&r"] * len(TEMPORARIES) + ["=&t"] * len(self._ends)
-        return ",".join([*outputs, *(str(i) for i in range(count)), "t", "~{cc}", "~{memory}"])
-
     @property
-    def _ends(self) -> list[str]:
-        """FPU registers for where the weights of inner loops end: those of a tap that a loop goes
-        through (`turns`), and of a line."""
-        return ["turns", *(["line"] if self.taps > 1 and not self.written else [])]
-
-    def _register(self, name: str) -> str:
-        """Operand of x, w, a temporary, one of the ends, or where all weights end (`end`)."""
-        first = self.mr * self.nr
-        names = ["x", "w", *TEMPORARIES, *self._ends]
-        place = 2 * first + len(names) + 2 if name == "end" else first + names.index(name)
-        return f"${place}"
-
-    def _code(self) -> str:
+    def code(self) -> list[str]:
+        """The lines of assembly."""
         body, moved = self._taps() if self.written else self._tap()
         if self.taps > 1 and not self.written:
-            body = [*self._until_after("line", self._line_weights), "2:", *body,
-                    *self._on(self.tap_bytes - moved), *self._again("line", "2b")]
+            body = [*_until("line", self._line_weights, "2"), *body,
+                    *_on(self.tap_bytes - moved), *_again("line", "2")]
             moved = self.taps * self.tap_bytes
         if self.lines > 1:
-            body = ["3:", *body, *self._on(self.line_bytes - moved), *self._again("end", "3b")]
-        return "\\0A\\09".join(body)
+            body = [*_until("all", self.lines * self._line_weights, "3"), *body,
+                    *_on(self.line_bytes - moved), *_again("all", "3")]
+        return body
 
     def _taps(self) -> tuple[list[str], int]:
         """All taps of a line, and how far the row pointer has moved."""
@@ -143,49 +128,48 @@ class Loop:
         """The groups of one tap, and how far the row pointer has moved."""
         body: list[str] = []
         if self._looped:
-            body += [*self._until_after("turns", self._looped * self.nr * 4), "1:"]
+            body += _until("turns", self._looped * self.nr * 4, "1")
             for g in range(self._per_turn):
                 body += self._group(g * self.group_bytes)
-            body += [*self._on(self._per_turn * self.group_bytes), *self._again("turns", "1b")]
+            body += [*_on(self._per_turn * self.group_bytes), *_again("turns", "1")]
         for g in range(self.groups - self._looped):
             body += self._group(g * self.group_bytes)
         return body, self._looped * self.group_bytes
-
-    def _on(self, count: int) -> list[str]:
-        x, free = self._register("x"), self._register("odd0")
-        return add(x, x, count, free)
-
-    def _until_after(self, end: str, weights: int) -> list[str]:
-        free = self._register("odd0")
-        return [*add(free, self._register("w"), weights), f"vmov {self._register(end)}, {free}"]
-
-    def _again(self, end: str, label: str) -> list[str]:
-        free = self._register("odd0")
-        return [f"vmov {free}, {self._register(end)}", f"cmp {self._register('w')}, {free}",
-                f"bne.w {label}"]
 
     def _group(self, place: int) -> list[str]:
         """One group, `place` bytes on: columns two at a time."""
         return [line for j in range(0, self.nr, 2) for line in self._two_columns(place, j)]
 
     def _two_columns(self, place: int, j: int) -> list[str]:
-        odd0, odd1, even0, even1, a0, a1 = map(self._register, TEMPORARIES)
-        lines = [f"ldrd {odd0}, {odd1}, [{self._register('w')}], #8",
-                 f"sxtb16 {even0}, {odd0}", f"sxtb16 {even1}, {odd1}",
-                 f"sxtb16 {odd0}, {odd0}, ror #8", f"sxtb16 {odd1}, {odd1}, ror #8"]
+        lines = ["ldrd {odd0}, {odd1}, [{w}], #8",
+                 "sxtb16 {even0}, {odd0}", "sxtb16 {even1}, {odd1}",
+                 "sxtb16 {odd0}, {odd0}, ror #8", "sxtb16 {odd1}, {odd1}, ror #8"]
         for i in range(self.mr):
             if j == 0 or self.mr > 1:
-                lines += self._activations(i * self.row_bytes + place, a0, a1)
-            p, q = f"${i * self.nr + j}", f"${i * self.nr + j + 1}"
-            lines += [f"smlad {p}, {a0}, {even0}, {p}", f"smlad {q}, {a0}, {even1}, {q}",
-                      f"smlad {p}, {a1}, {odd0}, {p}", f"smlad {q}, {a1}, {odd1}, {q}"]
+                lines += self._activations(i * self.row_bytes + place)
+            p, q = f"{{a{i * self.nr + j}}}", f"{{a{i * self.nr + j + 1}}}"
+            lines += [f"smlad {p}, {{x0}}, {{even0}}, {p}", f"smlad {q}, {{x0}}, {{even1}}, {q}",
+                      f"smlad {p}, {{x1}}, {{odd0}}, {p}", f"smlad {q}, {{x1}}, {{odd1}}, {q}"]
         return lines
 
-    def _activations(self, at: int, a0: str, a1: str) -> list[str]:
-        x = self._register("x")
+    def _activations(self, at: int) -> list[str]:
         if self.narrow:
-            return [f"ldr.w {a0}, [{x}, #{at}]", f"sxtb16 {a1}, {a0}, ror #8",
-                    f"sxtb16 {a0}, {a0}"]
+            return [f"ldr.w {{x0}}, [{{x}}, #{at}]", "sxtb16 {x1}, {x0}, ror #8",
+                    "sxtb16 {x0}, {x0}"]
         if self.even and at <= FARTHEST_PAIR:
-            return [f"ldrd {a0}, {a1}, [{x}, #{at}]"]
-        return [f"ldr.w {a0}, [{x}, #{at}]", f"ldr.w {a1}, [{x}, #{at + 4}]"]
+            return [f"ldrd {{x0}}, {{x1}}, [{{x}}, #{at}]"]
+        return [f"ldr.w {{x0}}, [{{x}}, #{at}]", f"ldr.w {{x1}}, [{{x}}, #{at + 4}]"]
+
+
+def _on(count: int) -> list[str]:
+    """The row pointer moves on."""
+    return add("{x}", "{x}", count, "{odd0}")
+
+
+def _until(end: str, weights: int, label: str) -> list[str]:
+    """The begin of a loop over so many bytes of weights."""
+    return [*add("{odd0}", "{w}", weights), f"vmov {{{end}}}, {{odd0}}", f"{label}:"]
+
+
+def _again(end: str, label: str) -> list[str]:
+    return [f"vmov {{odd0}}, {{{end}}}", "cmp {w}, {odd0}", f"bne.w {label}b"]

@@ -8,7 +8,7 @@ SXTB16 widens to two words.
 
 Kernel rows are found by slot: the ring of rows stays where it is, and the offset of every slot's
 weights waits in an FPU register.
-Source: Armv7-M Architecture Reference Manual, SMLAD, SMLABB, SXTB16, SSAT16, VMOV.
+Source: Armv7-M Architecture Reference Manual, SMLAD, SMLABB, SXTB16, VMOV.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from edgecc.kernels.isa.dsp_end import LANES, End, Sum
 from edgecc.kernels.isa.dsp_text import Operand, add, function
 
 FARTHEST_PAIR = 1020  # bytes that LDRD and STRD reach
 FARTHEST = 4095  # bytes that LDR and STRB reach
 HEAD_BYTES = 8  # bias and scale before the weights of a channel
 CORE = 14  # registers
-LANES = ("s0", "s1", "s2", "s3")  # outputs on their way to int8
 SCALE = "s4"
 
 Word = tuple[int | None, int | None]  # taps of a kernel row in the halves of a word of weights
@@ -184,48 +184,21 @@ class Sums:
         return f"{kind} {{a{product.output}}}, {{{columns}}}, {{w{product.word}}}, {{a{bias}}}"
 
     def _end(self) -> list[str]:
-        """Sums to int8, four at a time."""
+        """Sums to int8."""
         lines = ["vmov {x0}, {out}"] if self._waits("out") else []
         if self.clamp:
             lines += ["vmov {w0}, {low}", "vmov {w1}, {high}"]
         if not self.short:
             lines.append("vmov {x1}, {zero}")
-        for first in range(0, self.mr, len(LANES)):
-            outputs = list(range(first, min(first + len(LANES), self.mr)))
-            lines += self._scaled(outputs)
-            lines += [line for i in outputs for line in self._bounded(f"{{a{i}}}")]
-            lines += [f"strb.w {{a{i}}}, [{self._out}, #{i * self.pitch}]" for i in outputs]
+        zero = "{zero}" if self.short else "{x1}"
+        end = End(self._out, zero, "{w0}", "{w1}", self.short, self.clamp)
+        lines += end.lines([Sum(f"{{a{i}}}", SCALE, i * self.pitch) for i in range(self.mr)])
         lines += add(self._out, self._out, 1)
         return lines + (["vmov {out}, {x0}"] if self._waits("out") else [])
 
     @property
     def _out(self) -> str:
         return "{x0}" if self._waits("out") else "{out}"
-
-    def _scaled(self, outputs: list[int]) -> list[str]:
-        """float32 products, rounded to integers, back in their registers."""
-        lanes = LANES[: len(outputs)]
-        moves = [(lanes[i : i + 2], outputs[i : i + 2]) for i in range(0, len(outputs), 2)]
-        to, back = [], []
-        for some, sums in moves:
-            floats, words = ", ".join(some), ", ".join(f"{{a{i}}}" for i in sums)
-            to.append(f"vmov {floats}, {words}")
-            back.append(f"vmov {words}, {floats}")
-        rounded = ([f"vadd.f32 {s}, {s}, {{zero}}" for s in lanes] if self.short
-                   else [f"vcvtr.s32.f32 {s}, {s}" for s in lanes])
-        return [*to, *(f"vcvt.f32.s32 {s}, {s}" for s in lanes),
-                *(f"vmul.f32 {s}, {s}, {SCALE}" for s in lanes), *rounded, *back]
-
-    def _bounded(self, name: str) -> list[str]:
-        """A rounded sum as int8; a short one has its zero point already, and an upper half that
-        means nothing."""
-        if self.short:
-            return [f"ssat16 {name}, #8, {name}"]
-        lines = [f"qadd {name}, {name}, {{x1}}", f"ssat {name}, #8, {name}"]
-        bounds = (("lt", "{w0}"), ("gt", "{w1}")) if self.clamp else ()
-        for condition, bound in bounds:
-            lines += [f"cmp {name}, {bound}", f"it {condition}", f"mov{condition} {name}, {bound}"]
-        return lines
 
     def _again(self) -> list[str]:
         if not self._waits("end"):

@@ -14,10 +14,11 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Operand:
-    """`temporary`: written first. `moving`: given, and changed. `given`: only read."""
+    """`temporary`: written first. `moving`: given, and changed. `given`: only read. `kept`: a word
+    in memory, which is read before and written after."""
 
     name: str
-    use: Literal["temporary", "moving", "given"]
+    use: Literal["temporary", "moving", "given", "kept"]
     place: Literal["r", "t"] = "r"
     pointer: bool = False
 
@@ -35,26 +36,36 @@ def function(symbol: str, operands: Sequence[Operand], lines: Sequence[str],
     places = {o.name: f"${i}" for i, o in enumerate([*results, *_tied(results), *given])
               if i < len(results) or o.use == "given"}
     tied = [str(results.index(o)) for o in _tied(results)]
-    constraints = [*(f"={'' if o.use == 'moving' else '&'}{o.place}" for o in results), *tied,
+    constraints = [*(f"={'&' if o.use == 'temporary' else ''}{o.place}" for o in results), *tied,
                    *(o.place for o in given), *(f"~{{{c}}}" for c in clobbers), "~{cc}",
                    "~{memory}"]
     text = "\\0A\\09".join(line.format_map(places) for line in lines)
     kinds = ", ".join(o.kind for o in results)
     arguments = ", ".join(f"{o.kind} %v_{o.name}" for o in [*_tied(results), *given])
-    parameters = ", ".join(f"{'ptr' if o.pointer else 'i32'} %{o.name}" for o in written)
+    parameters = ", ".join(f"{'ptr' if o.pointer or o.use == 'kept' else 'i32'} %{o.name}"
+                           for o in written)
     body = [line for o in written for line in _placed(o)]
     return "\n".join([f"define internal void @{symbol}({parameters}) alwaysinline nounwind {{",
                       *(f"  {line}" for line in body),
                       f'  %r = call {{{kinds}}} asm sideeffect "{text}", '
-                      f'"{",".join(constraints)}"({arguments})', "  ret void", "}", ""])
+                      f'"{",".join(constraints)}"({arguments})',
+                      *(f"  {line}" for line in _stored(results, kinds)), "  ret void", "}", ""])
 
 
 def _tied(results: Sequence[Operand]) -> list[Operand]:
-    return [o for o in results if o.use == "moving"]
+    return [o for o in results if o.use in ("moving", "kept")]
+
+
+def _stored(results: Sequence[Operand], kinds: str) -> list[str]:
+    return [line for i, o in enumerate(results) if o.use == "kept" for line in (
+        f"%r_{o.name} = extractvalue {{{kinds}}} %r, {i}",
+        f"store i32 %r_{o.name}, ptr %{o.name}, align 4")]
 
 
 def _placed(o: Operand) -> list[str]:
     """The parameter as a value of the operand's kind."""
+    if o.use == "kept":
+        return [f"%v_{o.name} = load i32, ptr %{o.name}, align 4"]
     if o.place == "r":
         source = "ptr" if o.pointer else "i32"
         return [f"%v_{o.name} = bitcast {source} %{o.name} to {source}"]
