@@ -77,7 +77,7 @@ class _Code:
         def tiles(first: Any, count: int) -> None:
             if not self.plan.narrow:
                 with tir.loop(0, count) as i:
-                    self.rows.bring((first + i) * spec.c, i * GROUP, spec.c, count * GROUP)
+                    self.rows.bring_fours((first + i) * spec.c, i * GROUP, spec.c, count * GROUP)
             self._blocks(lambda group, block, column, used: self._tile(
                 count, used, block, group * (self.plan.channels * count),
                 first * spec.k + column))

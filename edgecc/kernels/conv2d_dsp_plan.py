@@ -158,7 +158,8 @@ class Plan:
     def _tile_cost(self, mr: int) -> float:
         kh, again = self.spec.kh, 1 if self.loop(mr).written else self.taps
         step = 2 * mr * self.nr + (mr if self.even else 2 * mr) + 2.5 * self.nr + 2
-        return kh * (self.taps * self.steps * step + 6 * again) + mr * self.nr * 10 + 10
+        end = 10 if self.spec.residual else 14 if self.spec.clamp else 8
+        return kh * (self.taps * self.steps * step + 6 * again) + mr * self.nr * end + 20
 
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
         spec = self.spec
@@ -183,7 +184,7 @@ class Plan:
         head.view(np.float32)[1, kept] = scale[chosen]
         words = np.zeros((len(columns), weights.shape[1] * self.steps, GROUP), np.int8)
         words[kept] = weights[chosen].reshape(-1, *words.shape[1:])
-        if not self.narrow:  # as it unpacks weights, so it does activations
+        if not self.flat:  # as SXTB16 takes weights apart, so it does activations
             words = words[..., [0, 2, 1, 3]]
         blocks = len(self.starts)
         heads = head.reshape(2, blocks, self.nr).transpose(1, 0, 2)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
+from edgecc.kernels.isa.dsp import halves
 from edgecc.kernels.ring import padded
 
 PLAIN_SUM = "llvm.arm.uadd16"  # of a word and zero: else LLVM calls memmove
@@ -24,6 +25,7 @@ define void @edgecc_rolled() alwaysinline {
   ret void
 }
 """
+MOST_WRITTEN = 4  # fours that are worth no loop
 SLACK = 4  # values that the last segment's padding may read
 
 
@@ -128,24 +130,41 @@ class WidenedRows:
                 with tir.when(T.Or(line < 0, line >= spec.h)):
                     self._fill(slot // 2, words)
 
-    def bring(self, source: Any, target: Any, count: int, apart: int = 4) -> None:
-        """Widen `count` values of the input from element `source` on; fours go `apart`."""
+    def bring(self, source: Any, target: Any, count: int) -> None:
+        """Widen `count` values of the input from element `source` on, in order."""
+        self._widen(source, count, in_order, lambda four: target + four * 4, (0, 1, 2, 3))
+
+    def bring_fours(self, source: Any, target: Any, count: int, apart: int) -> None:
+        """The same for fours that go `apart`, each as SXTB16 takes it out of a word."""
+        self._widen(source, count, halves, lambda four: target + four * apart, (0, 2, 1, 3))
+
+    def _widen(self, source: Any, count: int, pairs: Callable[[Any], tuple[Any, Any]],
+               place: Callable[[Any], Any], order: tuple[int, ...]) -> None:
+        """pairs(word) are the words of four values, which go to element place(number of the four);
+        of fours that are not whole, value i goes to the place order[i]."""
         from edgecc.kernels import tir
 
-        even = self.spec.pads[1] * self.spec.c % 2 == 0
-        with tir.imported([ROLLED]), tir.loop(0, count // 4) as i:
-            tir.T.evaluate(tir.T.call_extern("void", "edgecc_rolled"))
-            four = tir.load(self.k.inputs[0], source + i * 4, 4)
-            for at, pair in enumerate(in_order(tir.let(tir.T.reinterpret("int32", four)))):
-                self._store_pair(target + (i * apart + at * 2), pair, even)
-        for i in range(count - count % 4, count):
-            value = tir.T.cast(self.k.inputs[0][source + i], "int16")
-            tir.store(self.values, target + (i // 4 * apart + i % 4), value)
+        def bring(four: Any) -> None:
+            values = tir.load(self.k.inputs[0], source + four * 4, 4)
+            for i, pair in enumerate(pairs(tir.let(tir.T.reinterpret("int32", values)))):
+                self._store_pair(place(four) + i * 2, pair)
 
-    def _store_pair(self, at: Any, pair: Any, even: bool) -> None:
+        whole, rest = divmod(count, 4)
+        if whole > MOST_WRITTEN:
+            with tir.imported([ROLLED]), tir.loop(0, whole) as four:
+                tir.T.evaluate(tir.T.call_extern("void", "edgecc_rolled"))
+                bring(four)
+        else:
+            for each in range(whole):
+                bring(each)
+        for i in range(rest):
+            value = tir.T.cast(self.k.inputs[0][source + (whole * 4 + i)], "int16")
+            tir.store(self.values, place(whole) + order[i], value)
+
+    def _store_pair(self, at: Any, pair: Any) -> None:
         from edgecc.kernels import tir
 
-        if even:
+        if self.spec.pads[1] * self.spec.c % 2 == 0:
             tir.store(self.words, at // 2, pair)
         else:
             tir.store(self.values, at, tir.T.reinterpret("int16x2", pair), 2)
@@ -154,7 +173,6 @@ class WidenedRows:
 def in_order(word: Any) -> tuple[Any, Any]:
     """Four int8 in a word as two words of two int16, in order: SXTB16 and PKH."""
     from edgecc.kernels import tir
-    from edgecc.kernels.isa.dsp import halves
 
     T = tir.T
     even, odd = (tir.let(half) for half in halves(word))
