@@ -276,7 +276,7 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (rvv.Rvv128Half(), ((14, 8),)),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
     (avx_vnni.AvxVnni(), ((3, 32), (4, 16), (1, 32))),
-    (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
+    (avx2.Avx2(), ((4, 16), (5, 8), (1, 16))),
     (mve.Mve(), ((1, 4),)),
     (scalar64.Scalar64(), ((4, 8), (2, 8), (4, 4))),
     (scalar.Scalar(), ((2, 4), (2, 2), (1, 8))),

@@ -53,8 +53,6 @@ WIDE = (  # a row has several tiles, so that they are a loop; ends of every kind
     Conv2d("int8", 1, 5, 20, 4, 24, 3, 3, pads=(1, 1, 1, 1)),
     Conv2d("int8", 1, 4, 33, 16, 16, 1, 1, residual=True, short_sums=True),
 )
-# wide rows: LLVM writes out a whole tile's short run on x86, and holds more than it has registers
-NOT_WIDE = ("vnni", "avxvnni", "avx2")
 MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve, depthwise_neon,
            matmul_dsp, matmul_int8)
 
@@ -100,7 +98,7 @@ def kernels():
     for record in (record for module in MODULES for record in module.KERNELS):
         isa = record.name.split("__")[1]
         tile = TILES.get(isa)
-        layers = [layer for layer in (*LAYERS, *APART, *SHORT, *(() if isa in NOT_WIDE else WIDE))
+        layers = [layer for layer in (*LAYERS, *APART, *SHORT, *WIDE)
                   if layer.op == record.op and record.accepts(layer) is None]
         if tile and layers:
             yield pytest.param(record, layers, id=record.name)

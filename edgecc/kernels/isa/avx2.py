@@ -20,7 +20,8 @@ class Avx2(Isa):
     group: ClassVar[int] = 2
     lanes: ClassVar[int] = 8
     registers: ClassVar[int] = 16
-    piece: ClassVar[int] = 4
+    piece: ClassVar[int] = 2  # as VNNI's
+    turns: ClassVar[int] = 2
     activation_dtype: ClassVar[str] = "int16"
     reads_input: ClassVar[bool] = False
     weight_dtype: ClassVar[str] = "int16"

@@ -23,7 +23,8 @@ class Vnni(Isa):
     group: ClassVar[int] = 4
     lanes: ClassVar[int] = 16
     registers: ClassVar[int] = 32
-    piece: ClassVar[int] = 8
+    piece: ClassVar[int] = 4  # of more, LLVM loads all rows before it multiplies, and spills
+    turns: ClassVar[int] = 2
     reads_input: ClassVar[bool] = False  # flipping signs takes two more instructions a word
     activation_offset: ClassVar[int] = 128
     activation_dtype: ClassVar[str] = "uint8"
