@@ -25,7 +25,7 @@ def of_program(program: Program) -> float:
     if "float16" not in dtypes:
         return ROUNDED if any(map(_rounds, steps)) else FLOAT32
     kernels = {step.kernel for step in steps if isinstance(step, Kernel)}
-    return COMPUTED if any(registry.find(name).law for name in kernels) else STORED
+    return COMPUTED if any(registry.find(name).half for name in kernels) else STORED
 
 
 def _rounds(step: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels import float_tile, half_reference, half_tile
+from edgecc.kernels import float_tile, half_tile
 from edgecc.kernels.elementwise import accept_all
 from edgecc.kernels.float_tile import ISAS, Epilogue, FloatIsa, Shape, Taps, Tile
 from edgecc.kernels.registry import KernelRecord
@@ -290,7 +290,7 @@ def record(isa: FloatIsa) -> KernelRecord:
         scratch_bytes=lambda spec: Plan(spec, isa).scratch_bytes,
         fast=isa.lanes > 1 and isa.name != "generic",
         wants=isa.wants,
-        law=half_reference.tiled if isa.half else None,
+        half=isa.half,
     )
 
 

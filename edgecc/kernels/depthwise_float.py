@@ -93,14 +93,10 @@ class Row:
             def multiply(base: Any, kx: Any, weights: Any) -> None:
                 offset = base + column + kx * (s.dilations[1] * s.c)
                 value = tir.load(self.rows.source, offset, lanes)
-                tir.store(acc, 0, self.added(tir.load(acc, 0, lanes), value, weights, lanes), lanes)
+                tir.store(acc, 0, tir.load(acc, 0, lanes) + value * weights, lanes)
 
             self._taps(multiply, at, lanes, kept)
             self.epilogue(tir.load(acc, 0, lanes), (self.first + ox) * s.c + at, lanes)
-
-    def added(self, acc: Any, value: Any, weights: Any, lanes: int) -> Any:
-        """A sum and one more product."""
-        return acc + value * weights
 
     def _weights(self, tap: Any, at: Any, lanes: int) -> Any:
         from edgecc.kernels import tir

@@ -5,7 +5,7 @@ Importing this module does not import tvm; builders do, when called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from edgecc.errors import UnsupportedModel
 from edgecc.kernels.spec import Spec
 
-Law = Callable[[Any, Sequence[np.ndarray], Mapping[str, Any]], list[np.ndarray]]
 WITH_VECTORS = frozenset({"neon", "armv7-neon", "avx2", "avx512bw", "rvv256", "rvv128", "mve"})
 
 
@@ -32,8 +31,7 @@ class KernelRecord:
     (inputs..., weights if any, outputs..., scratch if scratch_bytes, args, begin, end).
     `code(spec)`: all that the function depends on, for kernels whose shape is data: one function
     serves every spec of the same text. They are the choice for small code.
-    `law(spec, inputs, constants)` gives what it computes, to the byte, where that is not the
-    operator's reference: it adds in float16.
+    `half`: it adds in float16, which a tolerance must allow for.
     """
 
     name: str
@@ -49,7 +47,7 @@ class KernelRecord:
     fast: bool = False
     wants: frozenset[str] = frozenset()
     code: Callable[[Any], str] | None = None
-    law: Law | None = None
+    half: bool = False
 
 
 def all_kernels() -> tuple[KernelRecord, ...]:

@@ -146,7 +146,7 @@ def test_loops_that_multiply_halves_stay_off_the_stack():
     dense = FullyConnected("float16", 1, 640, 128)
     for spec in (convolution, dense):
         record = candidates(spec, target.features)[0]
-        assert record.law is not None
+        assert record.half
         text = assembly(record.build(spec, "kernel", target), target)
         loops = [loop for loop in innermost_loops(text)
                  if sum("fmla" in line and ".8h" in line for line in loop) > 32]

@@ -52,7 +52,7 @@ def widest(problems, record):
     """A few problems that the kernel takes, those with most to split first."""
     fits = [p for p in problems if (p[0].op, p[0].dtype) == (record.op, record.dtype)
             and record.accepts(p[0]) is None]
-    derived = record.dtype == "float16" and record.law is None  # the code of a float32 one
+    derived = record.dtype == "float16" and not record.half  # the code of a float32 one
     return sorted(fits, key=lambda p: -min(record.extent(p[0]), 9))[:1 if derived else
                                                                     PROBLEMS_EACH]
 
