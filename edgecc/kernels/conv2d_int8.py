@@ -17,7 +17,8 @@ from edgecc.kernels.conv2d_plan import Plan
 from edgecc.kernels.edges import between, chosen, inside
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
 from edgecc.kernels.int8_parameters import Parameters
-from edgecc.kernels.int8_tile import Run, Tile
+from edgecc.kernels.int8_run import Run
+from edgecc.kernels.int8_tile import Tile
 from edgecc.kernels.isa import (
     avx2,
     avx_vnni,
@@ -190,7 +191,7 @@ class _Code:
         """Whether a row of the kernel, written out, leaves LLVM few registers."""
         plan = self.plan
         values = padded(plan.segment, plan.isa.group)
-        return (plan.segments_per_row == 1 and not tile.turns(plan.segment)
+        return (plan.segments_per_row == 1 and not tile.turns(self._run())
                 and tile.isa.crowded(tile.mr, tile.width, values))
 
     def _parameters(self, tile: Tile, given: Parameters | None) -> Parameters:
@@ -220,7 +221,8 @@ class _Code:
         if plan.patched:
             return Run(self.buffer, plan.segment, plan.patches.pitch, spare=True)
         stride = 1 if plan.flat else spec.strides[1]
-        return Run(self.buffer, plan.segment, spec.c * stride)
+        return Run(self.buffer, plan.segment, spec.c * stride,
+                   ends=plan.kernel_rows * plan.segments_per_row == 1)
 
     def _across(self, segment: Any) -> None:
         from edgecc.kernels import tir
@@ -276,7 +278,7 @@ TILES: tuple[tuple[base.Isa, tuple[tuple[int, int], ...]], ...] = (
     (rvv.Rvv128Half(), ((14, 8),)),
     (vnni.Vnni(), ((4, 64), (8, 32), (8, 16), (1, 64))),
     (avx_vnni.AvxVnni(), ((3, 32), (4, 16), (1, 32))),
-    (avx2.Avx2(), ((4, 16), (5, 8), (1, 16))),
+    (avx2.Avx2(), ((4, 16), (6, 8), (1, 16))),
     (mve.Mve(), ((1, 4),)),
     (scalar64.Scalar64(), ((4, 8), (2, 8), (4, 4))),
     (scalar.Scalar(), ((2, 4), (2, 2), (1, 8))),

@@ -8,24 +8,12 @@ from functools import partial
 from typing import Any
 
 from edgecc.kernels.int8_parameters import Parameters
+from edgecc.kernels.int8_run import Run
 from edgecc.kernels.isa.assembled import Shape, add_run, set_rows
 from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.ring import padded
 
 UNROLLED_PIECES = 3  # activation loads emitted in a row before a loop is made of them
-
-
-@dataclass(frozen=True)
-class Run:
-    """Activations of a tile: `values` of K at each of `taps` neighbouring positions, which lie
-    `pitch` elements apart; the window of the next row of the tile starts `step` positions on."""
-
-    buffer: Any
-    values: int
-    pitch: int
-    taps: int = 1
-    step: int = 1
-    spare: bool = False  # up to 16 values may be read where fewer are left
 
 
 @dataclass(frozen=True)
@@ -97,12 +85,13 @@ class Tile:
             k.llvm_function(name, partial(str, text))
         weights = k.weights(self.isa.weight_dtype)
         pieces = self.isa.widths(padded(run.values, self.isa.group))
-        turns = self.turns(run.values)
+        turns = self.turns(run)
+        piece = self._by_rows if self._crowded(run) else self._piece
 
         def add(first: Any, some: list[tuple[int, int]]) -> None:
             for offset, length in some:
-                self._piece(acc, run, base + (first + offset), weights,
-                            at + (first + offset) * self.width, length)
+                piece(acc, run, base + (first + offset), weights,
+                      at + (first + offset) * self.width, length)
 
         if turns:
             with tir.loop(0, turns) as turn:
@@ -110,17 +99,24 @@ class Tile:
             pieces = pieces[turns * self.isa.turns :]
         add(0, pieces)
 
-    def turns(self, values: int) -> int:
-        """Of the loop over a run of so many values; 0 where the run is written out."""
-        whole = padded(values, self.isa.group) // self.isa.piece // self.isa.turns
-        return whole if whole * self.isa.turns > UNROLLED_PIECES else 0
+    def turns(self, run: Run) -> int:
+        """Of the loop over a run; 0 where it is written out."""
+        whole = padded(run.values, self.isa.group) // self.isa.piece // self.isa.turns
+        written = 1 if run.ends and self._crowded(run) else UNROLLED_PIECES
+        return whole if whole * self.isa.turns > written else 0
+
+    def _crowded(self, run: Run) -> bool:
+        """Whether LLVM would spill activations of a short run that it loads ahead, or what the
+        tile's end holds if that lies in the same loop."""
+        piece, values = self.isa.piece, padded(run.values, self.isa.group)
+        short = piece < values < (UNROLLED_PIECES + 1) * piece
+        return self.isa.row_by_row and short and self.mr > self.width // self.columns
 
     def _piece(self, acc: Any, run: Run, base: Any, weights: Any, at: Any, length: int) -> None:
         from edgecc.kernels import tir
 
-        isa = self.isa
+        isa, chunk = self.isa, self.isa.chunk(length)
         rows = self._rows(run, base, length)
-        chunk = isa.chunk(length)
         for step in range(length // chunk):
             for j in range(0, self.width, self.columns):
                 offset = at + (step * self.width + j) * chunk
@@ -128,6 +124,22 @@ class Tile:
                 for i in range(len(rows)):
                     place = self.place(i, j)
                     value = isa.multiply(tir.load(acc, place, self.lanes), rows[i][step], column)
+                    tir.store(acc, place, value, self.lanes)
+
+    def _by_rows(self, acc: Any, run: Run, base: Any, weights: Any, at: Any, length: int) -> None:
+        """The same, a row's activations loaded where they are multiplied and not before."""
+        from edgecc.kernels import tir
+
+        isa, chunk = self.isa, self.isa.chunk(length)
+        for step in range(0, length, chunk):
+            isa.apart()
+            columns = [isa.column(weights, at + step * self.width + j * chunk, chunk)
+                       for j in range(0, self.width, self.columns)]
+            for i in range(self.mr):
+                [row] = isa.load(run.buffer, base + (i * run.pitch + step), chunk)
+                for j, column in enumerate(columns):
+                    place = self.place(i, j * self.columns)
+                    value = isa.multiply(tir.load(acc, place, self.lanes), row, column)
                     tir.store(acc, place, value, self.lanes)
 
     def _rows(self, run: Run, base: Any, length: int) -> list[list[Any]]:

@@ -12,7 +12,8 @@ from typing import Any
 from edgecc.kernels import conv2d_int8
 from edgecc.kernels.elementwise import pieces
 from edgecc.kernels.int8_parameters import Parameters
-from edgecc.kernels.int8_tile import Run, Tile
+from edgecc.kernels.int8_run import Run
+from edgecc.kernels.int8_tile import Tile
 from edgecc.kernels.isa.base import Isa
 from edgecc.kernels.isa.neon import NeonExact
 from edgecc.kernels.matmul import start_of
@@ -147,7 +148,7 @@ class Code:
 
     def add(self, tile: Tile, acc: Any, rows: Any, base: Any, at: Any) -> None:
         """Rows from element `base` of a buffer on, times the weights from element `at` on."""
-        run = Run(rows, self.spec.k, self.plan.pitch)
+        run = Run(rows, self.spec.k, self.plan.pitch, ends=True)
         tile.accumulate(self.packed, acc, run, base, at)
 
     def _finish(self, tile: Tile, acc: Any, column: Any, first: Any) -> None:

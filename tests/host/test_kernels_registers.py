@@ -116,6 +116,20 @@ def test_inner_loops_do_not_touch_the_stack(record, layers):
             assert loops or layer in (*SHORT, *WIDE), f"{layer.text()}: no loop that multiplies"
 
 
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+@pytest.mark.parametrize("record", [each for each in conv2d_int8.KERNELS
+                                    if each.name.endswith(("_4x16__avx2", "_6x8__avx2"))],
+                         ids=lambda record: record.name)
+def test_a_tiles_end_is_not_in_the_loop_that_multiplies(record, strides):
+    """The only run of a tile is two loads long: written out, it would lie in one loop with what
+    the end of the tile holds."""
+    target = get_target(TILES["avx2"].target)
+    layer = Conv2d("int8", 1, 4, 48, 8, 16, 1, 1, strides=strides, clamp=True)
+    loops = [*tile_loops(assembly(record.build(layer, "kernel", target), target), TILES["avx2"])]
+    assert loops
+    assert not [line for loop in loops for line in loop if re.search(TILES["avx2"].stack, line)]
+
+
 @pytest.mark.parametrize("isa, body", [
     ("rvv256", ["vl2r.v v8, (a0)", "vwmacc.vx v0, a1, v8", "bne a0, a1, .LBB0_2"]),
     ("dotprod", ["sdot v0.4s, v1.4s, v2.4s", "str q1, [sp]", "sdot v0.4s, v1.4s, v3.4s",

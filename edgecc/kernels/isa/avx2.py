@@ -5,11 +5,27 @@ Source: Intel 64 and IA-32 Software Developer's Manual, VPMADDWD. VPMADDUBSW wou
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from edgecc.kernels.isa.base import Isa
 
 VPMADDWD = "llvm.x86.avx2.pmadd.wd"
+ADD = "edgecc_vpaddd"
+# LLVM would turn (sum + a) + b into sum + (a + b) all over a run: a register more for every sum
+ADD_TEXT = f"""define internal <8 x i32> @{ADD}(<8 x i32> %a, <8 x i32> %b)
+    alwaysinline nounwind memory(none) {{
+  %r = call <8 x i32> asm "vpaddd $2, $1, $0", "=x,x,x"(<8 x i32> %a, <8 x i32> %b)
+  ret <8 x i32> %r
+}}
+"""
+
+APART = "edgecc_apart"
+APART_TEXT = f"""define internal i32 @{APART}() alwaysinline nounwind {{
+  call void asm sideeffect "", "~{{memory}}"()
+  ret i32 0
+}}
+"""
 
 
 class Avx2(Isa):
@@ -20,8 +36,9 @@ class Avx2(Isa):
     group: ClassVar[int] = 2
     lanes: ClassVar[int] = 8
     registers: ClassVar[int] = 16
-    piece: ClassVar[int] = 2  # as VNNI's
-    turns: ClassVar[int] = 2
+    piece: ClassVar[int] = 4
+    row_by_row: ClassVar[bool] = True
+    functions: ClassVar[Mapping[str, str]] = {ADD: ADD_TEXT, APART: APART_TEXT}
     activation_dtype: ClassVar[str] = "int16"
     reads_input: ClassVar[bool] = False
     weight_dtype: ClassVar[str] = "int16"
@@ -39,7 +56,13 @@ class Avx2(Isa):
     def multiply(self, acc: Any, activation: Any, weights: Any) -> Any:
         from edgecc.kernels import tir
 
-        return acc + tir.llvm("int32x8", VPMADDWD, activation, weights)
+        products = tir.llvm("int32x8", VPMADDWD, activation, weights)
+        return tir.T.call_extern("int32x8", ADD, acc, products)
+
+    def apart(self) -> None:
+        from edgecc.kernels import tir
+
+        tir.T.evaluate(tir.T.call_extern("int32", APART))
 
     def to_activation(self, values: Any, lanes: int) -> Any:
         from edgecc.kernels import tir

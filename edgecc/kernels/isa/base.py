@@ -36,6 +36,8 @@ class Isa:
     registers: ClassVar[int] = 16
     piece: ClassVar[int] = 1  # most values of K one activation load brings
     turns: ClassVar[int] = 1  # such loads in one turn of the loop over K
+    row_by_row: ClassVar[bool] = False  # tiles leave LLVM no registers to load rows ahead, so
+    # that short runs are taken a row at a time and their steps kept `apart`
     activation_dtype: ClassVar[str] = "int8"
     activation_offset: ClassVar[int] = 0
     reads_input: ClassVar[bool] = True  # can use activations where they lie, without a copy
@@ -101,6 +103,9 @@ class Isa:
 
         wide = tir.T.cast(weights, tir.vector("int32", self.lanes))
         return acc + tir.splat(activation, self.lanes) * wide
+
+    def apart(self) -> None:
+        """Keep LLVM from loading what follows before this point."""
 
     def statement(self, shape: Any) -> Any:
         """The `assembled.Code` of one run, for instruction sets that are assembled."""
