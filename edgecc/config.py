@@ -25,11 +25,11 @@ IMPLEMENTED: dict[str, tuple] = {
 }
 
 MOST_THREADS = 16
-# knobs that are whole numbers: least and most; None is the target's, or as many as there are
+# knobs that are numbers, whole ones or not as their bounds are: least and most; None is the
+# target's, or no bound
 RANGES = {"threads": (1, MOST_THREADS), "fusion_max_operators": (1, 1000),
-          "parallel_chunk": (0, 1_000_000_000), "unroll": (0, 10_000)}
-# knobs that are numbers; None is 0, which bounds nothing
-NUMBERS = {"fusion_min_score": (0.0, 1.0), "fusion_min_intensity": (0.0, 1e6)}
+          "parallel_chunk": (0, 1_000_000_000), "unroll": (0, 10_000),
+          "fusion_min_score": (0.0, 1.0), "fusion_min_intensity": (0.0, 1e6)}
 LIBC = re.compile(r"musl|glibc(-2\.\d{1,3})?")
 
 
@@ -99,8 +99,6 @@ class CompileConfig:
                               advice="choose musl, glibc, or glibc-2.31 for a version")
         for key in RANGES:
             self._check_range(key)
-        for key in NUMBERS:
-            self._check_number(key)
         for key, allowed in IMPLEMENTED.items():
             self._check_choice(key, allowed)
         self._check_tiles()
@@ -109,18 +107,10 @@ class CompileConfig:
         value, (least, most) = getattr(self, key), RANGES[key]
         if value is None and key != "threads":
             return
-        if type(value) is not int or not least <= value <= most:
+        kinds, kind = ((int, float), "number") if type(least) is float else ((int,), "whole number")
+        if type(value) not in kinds or not least <= value <= most:
             raise ConfigError(f"{key}={value!r} is out of range",
-                              needed=f"a whole number from {least}", available=f"{most:,} at most")
-
-    def _check_number(self, key: str) -> None:
-        value, (least, most) = getattr(self, key), NUMBERS[key]
-        if value is None:
-            return
-        if isinstance(value, bool) or not isinstance(value, int | float) or not (
-                least <= value <= most):
-            raise ConfigError(f"{key}={value!r} is out of range",
-                              needed=f"a number from {least:g}", available=f"{most:,g} at most")
+                              needed=f"a {kind} from {least:g}", available=f"{most:,.10g} at most")
 
     def _check_choice(self, key: str, allowed: tuple) -> None:
         value = getattr(self, key)

@@ -70,7 +70,7 @@ class Plan:
 
     @property
     def row_length(self) -> int:
-        return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
+        return self.spec.line(self.flat)
 
     @property
     def extent(self) -> int:

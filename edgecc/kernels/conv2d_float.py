@@ -39,8 +39,7 @@ class Plan:
     @property
     def pixels(self) -> int:
         """Pixels of all lines together, or of a line where lines are rows."""
-        s = self.spec
-        return s.n * s.oh * s.ow if self.pointwise else s.ow
+        return self.spec.line(self.pointwise)
 
     @property
     def line(self) -> int:

@@ -66,7 +66,7 @@ class Plan:
     @property
     def row_length(self) -> int:
         """Positions that tiles run over."""
-        return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
+        return self.spec.line(self.flat)
 
     @property
     def extent(self) -> int:

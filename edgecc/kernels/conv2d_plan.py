@@ -148,7 +148,7 @@ class Plan:
     @property
     def row_length(self) -> int:
         """Output positions that one parallel iteration's tiles run over."""
-        return self.spec.n * self.spec.oh * self.spec.ow if self.flat else self.spec.ow
+        return self.spec.line(self.flat)
 
     @property
     def row_tiles(self) -> int:

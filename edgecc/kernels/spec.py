@@ -78,6 +78,11 @@ class Conv2d(Spec):
         span = self.dilations[1] * (self.kw - 1) + 1
         return (self.w + self.pads[1] + self.pads[3] - span) // self.strides[1] + 1
 
+    def line(self, flat: bool) -> int:
+        """Output positions that tiles run over: a row's, or all of them, one after the other
+        (`flat`)."""
+        return self.n * self.oh * self.ow if flat else self.ow
+
     @property
     def depthwise(self) -> bool:
         """Every channel is summed by itself, to one of the output (multiplier 1)."""
