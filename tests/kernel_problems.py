@@ -195,6 +195,26 @@ def conv_specs():
     yield _conv(h=9, w=9, c=4, k=16, kh=1, kw=1, strides=(2, 2))
 
 
+def square(size, c, k, kernel):
+    """A convolution that keeps the size of its image."""
+    pad = kernel // 2
+    return _conv(h=size, w=size, c=c, k=k, kh=kernel, kw=kernel, pads=(pad, pad, pad, pad))
+
+
+def heavy_conv_specs():
+    """Weights that no cache keeps: rows take turns over them, and the last rows are fewer."""
+    yield _conv(n=2, h=14, w=14, c=64, k=130, pads=SAME)
+    yield _conv(h=11, w=5, c=128, k=64, kh=2, kw=5, strides=(2, 1), pads=(1, 2, 0, 2),
+                residual=True)
+    yield _conv(h=9, w=20, c=32, k=520, kh=4, kw=1, dilations=(2, 1))
+
+
+def long_pointwise_specs():
+    """Pixels in several lines, even and not, and a multiple of 4 KiB apart."""
+    for h, w, c, k in ((7, 7, 8, 70), (14, 14, 12, 40), (20, 21, 8, 33), (7, 8, 1024, 33)):
+        yield _conv(h=h, w=w, c=c, k=k, kh=1, kw=1, residual=k % 2 == 0)
+
+
 def depthwise_specs():
     for c in (1, 3, 8, 15, 17, 33, 64):
         yield _conv(h=7, w=6, c=c, k=c, groups=c, pads=SAME, clamp=True)

@@ -2,105 +2,24 @@
 
 A line of output pixels is cut into register tiles. Padded layers read a ring of padded rows in
 scratch; others read the input where it lies. A pointwise layer (1x1, stride 1, no padding) has no
-rows: its pixels are one long line, LINE of them at a time; where that is all of them, the parallel
-loop runs over blocks of output channels instead.
+rows: its pixels are one long line, about LINE of them at a time. Elsewhere a line is a row, and
+where weights are more than a cache keeps, some rows take turns over each block of them (a band).
+
+The parallel loop runs over bands (or lines) times blocks of output channels: threads get equal
+shares of layers with few rows too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from edgecc.kernels import float_tile, half_tile
+from edgecc.kernels import half_tile
+from edgecc.kernels.conv2d_float_plan import Plan
 from edgecc.kernels.elementwise import accept_all
-from edgecc.kernels.float_tile import ISAS, Epilogue, FloatIsa, Shape, Taps, Tile
+from edgecc.kernels.float_tile import ISAS, Epilogue, FloatIsa, Taps, Tile
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape
 from edgecc.kernels.spec import Conv2d
-
-LINE = 48  # pixels of a pointwise layer that share a pass over the weights
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How one layer is computed on one instruction set."""
-
-    spec: Conv2d
-    isa: FloatIsa
-
-    @property
-    def pointwise(self) -> bool:
-        s = self.spec
-        return ((s.kh, s.kw, s.groups) == (1, 1, 1) and s.strides == (1, 1) and not any(s.pads))
-
-    @property
-    def pixels(self) -> int:
-        """Pixels of all lines together, or of a line where lines are rows."""
-        return self.spec.line(self.pointwise)
-
-    @property
-    def line(self) -> int:
-        return min(self.pixels, LINE) if self.pointwise else self.pixels
-
-    @property
-    def by_blocks(self) -> bool:
-        """Whether the parallel loop is the one over blocks of output channels."""
-        return self.pointwise and self.line == self.pixels
-
-    @property
-    def extent(self) -> int:
-        s = self.spec
-        if self.by_blocks:
-            return self.shape.blocks
-        return -(-self.pixels // self.line) if self.pointwise else s.n * s.oh
-
-    @property
-    def ringed(self) -> bool:
-        return any(self.spec.pads)
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(self.isa, self.spec.k // self.spec.groups, self.line)
-
-    @property
-    def taps(self) -> int:
-        s = self.spec
-        return s.kh * s.kw * s.c // s.groups
-
-    @property
-    def ring(self) -> int:
-        """Elements of the ring of rows."""
-        return RingShape(self.spec).elements if self.ringed else 0
-
-    @property
-    def sums(self) -> int:
-        """float32 sums in scratch: where those of halves are too long to stay halves."""
-        shape = self.shape
-        return shape.rows * shape.block if self.isa.half and half_tile.is_long(self.taps) else 0
-
-    @property
-    def scratch_bytes(self) -> int:
-        return (2 if self.isa.half else 4) * self.ring + 4 * self.sums
-
-    def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
-        s, scale = self.spec, 0.0
-        weights = np.asarray(constants["weights"], s.dtype).reshape(s.k, -1)
-        if self.isa.half:
-            weights, scale = half_tile.scaled(weights)
-        return float_tile.pack(self.shape, s.groups, s.clamp, weights, constants, scale)
-
-    def cost(self) -> float:
-        """Instructions: multiplies over the lanes in use, and what surrounds them."""
-        s, shape = self.spec, self.shape
-        filled = shape.outputs / (shape.blocks * shape.block)
-        per_vector = 1 + 1 / shape.columns + 1 / shape.rows
-        if self.sums:
-            per_vector += half_tile.FLUSH / half_tile.LONGEST
-        copies = s.n * s.h * s.w * s.c / 4 if self.ringed else 0
-        return 50 + s.macs * per_vector / shape.lanes / filled + copies
 
 
 def open_kernel(spec: Conv2d, symbol: str, scratch: int, kind: str = "float32") -> Any:
@@ -115,29 +34,36 @@ def open_kernel(spec: Conv2d, symbol: str, scratch: int, kind: str = "float32") 
 
 
 class Rows:
-    """Where a tap of an output row lies: in the ring, or in the input itself."""
+    """Where a tap of an output row lies: in the ring, or in the input itself. `shape`: the ring's,
+    if there is one."""
 
-    def __init__(self, k: Any, spec: Conv2d, ringed: bool, kind: str = "float32") -> None:
+    def __init__(self, k: Any, spec: Conv2d, shape: RingShape | None,
+                 kind: str = "float32") -> None:
         from edgecc.kernels import tir
 
         self.spec = spec
         self.ring = None
-        self.source = k.scratch if ringed else k.inputs[0]
-        if ringed:
+        self.source = k.inputs[0] if shape is None else k.scratch
+        if shape is not None:
             zero = tir.T.cast(0.0, kind)
-            self.ring = Ring(k, RingShape(spec), zero, lambda values, lanes: values)
+            self.ring = Ring(k, shape, zero, lambda values, lanes: values)
             self.ring.clear()
         self.image: Any = 0
         self.y: Any = 0
 
     def enter(self, row: Any) -> None:
         """Make ready for output row `row`, counted through all images."""
+        self.enter_band(row, 1, row == self.ring.k.begin if self.ring else None)
+
+    def enter_band(self, number: Any, rows: int, fresh: Any) -> None:
+        """Make ready for a band of `rows` output rows; `fresh`: it follows none."""
         from edgecc.kernels import tir
 
-        self.image = tir.let(tir.T.floordiv(row, self.spec.oh))
-        self.y = tir.let(tir.T.floormod(row, self.spec.oh))
+        bands = -(-self.spec.oh // rows)
+        self.image = tir.let(tir.T.floordiv(number, bands))
+        self.y = tir.let(tir.T.floormod(number, bands) * rows)
         if self.ring:
-            self.ring.advance(row, self.image, self.y)
+            self.ring.advance(fresh, self.image, self.y)
 
     def base(self, ky: Any) -> Any:
         """Element of the first column that tap row `ky` of the first output pixel reads."""
@@ -157,16 +83,42 @@ def build(plan: Plan, symbol: str) -> Any:
         if plan.pointwise:
             _pointwise(k, plan)
         else:
-            _by_rows(k, plan)
+            _by_bands(k, plan, kind)
     return k.func
+
+
+class _Shares:
+    """The thread's shares, which are counted band by band: bands from `first` to `end`, and of
+    the blocks of a band those that `blocks` tells. Numbers are read from memory: TVM's simplifier
+    would look for bounds beyond int32."""
+
+    def __init__(self, k: Any, each: int) -> None:
+        from edgecc.kernels import tir
+
+        self.k, self.each = k, each
+        bands = tir.local(2, "int32")
+        tir.store(bands, 0, k.begin // each)
+        tir.store(bands, 1, (k.end - 1) // each + 1)
+        self.first, self.end = tir.let(bands[0]), tir.let(bands[1])
+
+    def blocks(self, band: Any) -> tuple[Any, Any] | None:
+        """From which block of a band to which; None if it has but one share."""
+        from edgecc.kernels import tir
+
+        if self.each == 1:
+            return None
+        first, found = tir.let(band * self.each), tir.local(2, "int32")
+        tir.store(found, 0, tir.T.max(self.k.begin - first, 0))
+        tir.store(found, 1, tir.T.min(self.k.end - first, self.each))
+        return tir.let(found[0]), tir.let(found[1])
 
 
 def _pointwise(k: Any, plan: Plan) -> None:
     from edgecc.kernels import tir
 
     s, line = plan.spec, plan.line
-    whole = plan.pixels // line
-    work = _Line(k, plan, k.inputs[0], s.c)
+    whole, rest = divmod(plan.pixels, line)
+    work, shares = _Line(k, plan, k.inputs[0], s.c), _Shares(k, plan.shares)
 
     def emit(number: Any, pixels: int) -> None:
         first = tir.let(number * line)
@@ -174,30 +126,43 @@ def _pointwise(k: Any, plan: Plan) -> None:
         def taps(pixel: Any, group: Any) -> Taps:
             return lambda run: run(tir.let((first + pixel) * s.c), 0, s.c)
 
-        if plan.by_blocks:
-            work.emit_blocks(first, pixels, taps, 0, (k.begin, k.end))
-        else:
-            work.emit(first, pixels, taps)
+        work.emit(pixels, shares.blocks(number), lambda tiles: tiles(first, taps))
 
-    if plan.by_blocks:
-        emit(tir.T.int32(0), line)
-        return
-    with tir.loop(k.begin, tir.T.min(k.end, whole)) as number:
+    with tir.loop(shares.first, tir.T.min(shares.end, whole)) as number:
         emit(number, line)
-    if plan.pixels % line:
-        with tir.when(k.end > tir.T.max(k.begin, whole)):
-            emit(tir.T.int32(whole), plan.pixels % line)
+    if rest:
+        with tir.when(shares.end > whole):
+            emit(tir.T.int32(whole), rest)
 
 
-def _by_rows(k: Any, plan: Plan) -> None:
+def _by_bands(k: Any, plan: Plan, kind: str) -> None:
     from edgecc.kernels import tir
 
     s = plan.spec
-    rows = Rows(k, s, plan.ringed, "float16" if plan.isa.half else "float32")
-    work = _Line(k, plan, rows.source, s.c * s.strides[1])
-    with tir.loop(k.begin, k.end) as row:
-        rows.enter(row)
-        work.emit(tir.let(row * s.ow), s.ow, lambda pixel, group: _window(rows, s, pixel, group))
+    rows = Rows(k, s, plan.ring_shape if plan.ringed else None, kind)
+    work, shares = _Line(k, plan, rows.source, s.c * s.strides[1]), _Shares(k, plan.shares)
+    with tir.loop(shares.first, shares.end) as number:
+        rows.enter_band(number, plan.band, number == shares.first)
+        work.emit(s.ow, shares.blocks(number), lambda tiles: _in_turn(plan, rows, tiles))
+
+
+def _in_turn(plan: Plan, rows: Rows, tiles: Any) -> None:
+    """The rows of a band, one after the other."""
+    from edgecc.kernels import tir
+
+    s, top = plan.spec, rows.y
+
+    def emit(y: Any) -> None:
+        rows.y = y
+        tiles(tir.let((rows.image * s.oh + y) * s.ow),
+              lambda pixel, group: _window(rows, s, pixel, group))
+
+    if plan.band == 1:
+        emit(top)
+        return
+    with tir.loop(0, tir.T.min(plan.band, s.oh - top)) as row:
+        emit(tir.let(top + row))
+    rows.y = top
 
 
 def _window(rows: Rows, s: Conv2d, pixel: Any, group: Any) -> Taps:
@@ -220,7 +185,7 @@ def _window(rows: Rows, s: Conv2d, pixel: Any, group: Any) -> Taps:
 
 
 class _Line:
-    """All output channels of a line of pixels, tile by tile."""
+    """All output channels of lines of pixels, tile by tile."""
 
     def __init__(self, k: Any, plan: Plan, source: Any, step: int) -> None:
         s = plan.spec
@@ -232,49 +197,48 @@ class _Line:
             self.tile = Tile(k, plan.shape, source, plan.taps, step, s.groups, s.dtype)
         self.epilogue = Epilogue(k, s.clamp, s.residual)
 
-    def emit(self, first: Any, pixels: int, taps: Any) -> None:
-        """`first` is the line's first output pixel; taps(pixel, group) says where to read."""
-        from edgecc.kernels import tir
-
-        with tir.loop(0, self.spec.groups) as group:
-            self.emit_blocks(first, pixels, taps, group, None)
-
-    def emit_blocks(self, first: Any, pixels: int, taps: Any, group: Any, limits: Any) -> None:
-        """The blocks of one group, or those from limits[0] to limits[1]."""
+    def emit(self, pixels: int, blocks: Any, lines: Any) -> None:
+        """All blocks of output channels, or those from blocks[0] to blocks[1], of some lines:
+        lines(tiles) calls tiles(first, taps) for each, whose first output pixel is `first`;
+        taps(pixel, group) says where to read."""
         from edgecc.kernels import tir
 
         shape = self.shape
         whole, rest = divmod(shape.outputs, shape.block)
-        begin, end = (0, whole) if limits is None else (limits[0], tir.T.min(limits[1], whole))
-        if whole:
-            with tir.loop(begin, end) as block:
-                self._block(first, pixels, taps, group, block, shape.block)
-        if rest and limits is None:
-            self._block(first, pixels, taps, group, whole, rest)
-        elif rest:
-            with tir.when(limits[1] > tir.T.max(begin, whole)):
-                self._block(first, pixels, taps, group, whole, rest)
+        begin, end = (0, whole) if blocks is None else (blocks[0], tir.T.min(blocks[1], whole))
+        with tir.loop(0, self.spec.groups) as group:
+            if whole:
+                with tir.loop(begin, end) as block:
+                    self._block(pixels, group, block, shape.block, lines)
+            if rest and blocks is None:
+                self._block(pixels, group, whole, rest, lines)
+            elif rest:
+                with tir.when(blocks[1] > whole):
+                    self._block(pixels, group, whole, rest, lines)
 
-    def _block(self, first, pixels: int, taps, group, block, valid: int) -> None:
+    def _block(self, pixels: int, group: Any, block: Any, valid: int, lines: Any) -> None:
         from edgecc.kernels import tir
 
         shape = self.shape
         channel = tir.let(group * shape.outputs + block * shape.block)
         index = tir.let(group * shape.blocks + block)
 
-        def tile(pixel: Any, rows: int) -> None:
-            out = tir.let((first + pixel) * self.spec.k + channel)
+        def tiles(first: Any, taps: Any) -> None:
+            def tile(pixel: Any, rows: int) -> None:
+                out = tir.let((first + pixel) * self.spec.k + channel)
 
-            def finish(value: Any, row: int, at: int, lanes: int) -> None:
-                self.epilogue(value, out + row * self.spec.k + at, lanes)
+                def finish(value: Any, row: int, at: int, lanes: int) -> None:
+                    self.epilogue(value, out + row * self.spec.k + at, lanes)
 
-            self.tile.emit(index, rows, valid, taps(pixel, group), finish)
+                self.tile.emit(index, rows, valid, taps(pixel, group), finish)
 
-        rows = min(shape.rows, pixels)
-        with tir.loop(0, pixels // rows) as number:
-            tile(tir.let(number * rows), rows)
-        if pixels % rows:
-            tile(tir.T.int32(pixels // rows * rows), pixels % rows)
+            rows = min(shape.rows, pixels)
+            with tir.loop(0, pixels // rows) as number:
+                tile(tir.let(number * rows), rows)
+            if pixels % rows:
+                tile(tir.T.int32(pixels // rows * rows), pixels % rows)
+
+        lines(tiles)
 
 
 def record(isa: FloatIsa) -> KernelRecord:

@@ -78,7 +78,7 @@ class _Code:
         with tir.loop(self.k.begin, self.k.end) as row:
             image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
             if not self.plan.direct:
-                self.ring.advance(row, image, y)
+                self.ring.advance(row == self.k.begin, image, y)
             if self.plan.patched:
                 self._fill(y)
             self._groups(row, image, y)

@@ -64,7 +64,7 @@ class _Code:
                 return
             image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
             if self.plan.ringed:
-                self.ring.advance(row, image, y)
+                self.ring.advance(row == self.k.begin, image, y)
             if self.spec.kh <= UNROLLED_ROWS:
                 self.lines = [tir.let(self._line(image, y, ky)) for ky in range(self.spec.kh)]
             with tir.loop(0, -(-self.spec.ow // self.plan.mr)) as t:

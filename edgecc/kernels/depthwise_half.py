@@ -43,7 +43,7 @@ def build(spec: Conv2d, symbol: str, target: Any) -> Any:
     from edgecc.kernels import tir
 
     with open_kernel(spec, symbol, _scratch(spec), "float16") as k:
-        rows = Rows(k, spec, any(spec.pads), "float16")
+        rows = Rows(k, spec, RingShape(spec) if any(spec.pads) else None, "float16")
         work = HalfRow(k, spec, rows)
         with tir.loop(k.begin, k.end) as row:
             rows.enter(row)

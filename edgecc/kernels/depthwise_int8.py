@@ -57,7 +57,7 @@ class _Code:
         with tir.loop(self.k.begin, self.k.end) as row:
             image, y = tir.let(row // self.spec.oh), tir.let(row % self.spec.oh)
             if self.plan.ringed:
-                self.ring.advance(row, image, y)
+                self.ring.advance(row == self.k.begin, image, y)
             self._blocks(row, self._lines(image, y * self.spec.strides[0]))
 
     def _lines(self, image: Any, first: Any) -> list[Any]:

@@ -11,6 +11,9 @@ import numpy as np
 
 from edgecc.kernels.elementwise import bounded, header, joined, pieces, word
 
+MOST_ROWS = 12
+CACHE_WAY = 4096  # bytes: 64 sets of 64 B
+CACHE_LINES = 8  # of a set
 HEADER_BYTES = 16  # lo, hi, the scale of halves, a word of nothing
 
 
@@ -46,11 +49,13 @@ ISAS = (
 
 @dataclass(frozen=True)
 class Shape:
-    """The tile of one layer: `outputs` channels (of a group) and `pixels` in a line."""
+    """The tile of one layer: `outputs` channels (of a group) and `pixels` in a line, which are
+    `apart` elements from one another (0: not known)."""
 
     isa: FloatIsa
     outputs: int
     pixels: int
+    apart: int = 0
 
     @property
     def lanes(self) -> int:
@@ -76,9 +81,17 @@ class Shape:
     @property
     def rows(self) -> int:
         """Pixels in a tile: as many as fit, evened out over the line."""
-        most = max(1, min(self.isa.accumulators // self.columns, 12))
+        most = max(1, min(self.isa.accumulators // self.columns, self._most_rows))
         tiles = -(-self.pixels // most)
         return -(-self.pixels // tiles)
+
+
+    @property
+    def _most_rows(self) -> int:
+        """Pixels whose values a first-level cache holds side by side: those a multiple of
+        CACHE_WAY apart compete for the few lines of one set."""
+        alike = self.apart and self.apart * (2 if self.isa.half else 4) % CACHE_WAY == 0
+        return CACHE_LINES if alike else MOST_ROWS
 
 
 def pack(

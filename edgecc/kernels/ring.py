@@ -21,14 +21,21 @@ def padded(value: int, step: int) -> int:
 @dataclass(frozen=True)
 class RingShape:
     """Sizes of the ring of a convolution or pool (any spec with n, h, w, c, kh, strides,
-    dilations and pads). `slack` elements may be read past the last row."""
+    dilations and pads). `slack` elements may be read past the last row. `band`: output rows that
+    are computed before the ring moves on."""
 
     spec: Any
     slack: int = 0
+    band: int = 1
 
     @property
     def rows(self) -> int:
-        return self.spec.dilations[0] * (self.spec.kh - 1) + 1
+        return (self.band - 1) * self.step + self.spec.dilations[0] * (self.spec.kh - 1) + 1
+
+    @property
+    def step(self) -> int:
+        """Input rows from an output row to the next."""
+        return self.spec.strides[0]
 
     @property
     def row_elements(self) -> int:
@@ -69,17 +76,17 @@ class Ring:
         after = tir.let(slot + lines * self.shape.row_elements)
         return tir.T.Select(after >= total, after - total, after)
 
-    def advance(self, row: Any, image: Any, y: Any) -> None:
-        """Bring in the input rows that output row y (of `image`) is the first to need.
+    def advance(self, fresh: Any, image: Any, y: Any) -> None:
+        """Bring in the input rows that the band from output row y on (of `image`) is the first to
+        need.
 
-        `row` is the loop variable: the first row of a call, and of an image, needs all of them.
+        `fresh`: it is the first of a call. That, and an image's first, need all of them.
         """
         from edgecc.kernels import tir
 
         spec, rows = self.spec, self.shape.rows
-        fresh = tir.T.Or(row == self.k.begin, y == 0)
-        kept = max(rows - spec.strides[0], 0)
-        start = tir.let(tir.T.Select(fresh, tir.T.int32(0), tir.T.int32(kept)))
+        kept = max(rows - self.shape.band * self.shape.step, 0)
+        start = tir.let(tir.T.Select(tir.T.Or(fresh, y == 0), tir.T.int32(0), tir.T.int32(kept)))
         slot = tir.local(1, "int32")
         tir.store(slot, 0, self.slot(y * spec.strides[0] + start))
         with tir.loop(start, rows) as r:

@@ -5,6 +5,7 @@ import pytest
 from kernel_checks import check, check_split
 
 from edgecc.kernels import conv2d_float, depthwise_float, fully_connected_float
+from edgecc.kernels.conv2d_float_plan import UNCACHED, Plan
 from edgecc.kernels.float_tile import ISAS, Shape
 from edgecc.kernels.registry import candidates
 
@@ -21,6 +22,11 @@ def test_convolution_equals_reference():
 def test_residual_may_lie_where_the_output_goes():
     layers = [s for s in problems.conv_specs() if s.residual]
     check(problems.convolution(layers), "host", CONVS, in_place=True)
+
+
+def test_bands_and_lines_equal_reference():
+    layers = [*problems.heavy_conv_specs(), *problems.long_pointwise_specs()]
+    check(problems.convolution(layers), "host", CONVS)
 
 
 def test_depthwise_equals_reference():
@@ -49,4 +55,18 @@ def test_tiles_fit_the_registers(isa):
 def test_ranges_write_their_own_part():
     convs, depthwise = list(problems.conv_specs()), list(problems.depthwise_specs())
     specs = convs[8:9] + convs[17:19] + depthwise[7:10]
+    specs += [*problems.heavy_conv_specs(), *problems.long_pointwise_specs()]
     check_split(problems.convolution(specs), "host", CONVS)
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+def test_threads_get_equal_shares(isa):
+    """Of layers of 7x7 and 14x14 pixels, which have few rows and many weights."""
+    for size, c, k, kernel in ((7, 512, 512, 1), (14, 1024, 256, 1), (7, 512, 512, 3)):
+        plan = Plan(problems.square(size, c, k, kernel), isa)
+        if isa.name in UNCACHED and kernel > 1:
+            assert plan.band == 1
+            continue
+        lines = [min(plan.line, plan.pixels - at) for at in range(0, plan.pixels, plan.line)]
+        assert kernel > 1 or min(lines) >= 0.75 * max(lines)
+        assert size % plan.band == 0 and plan.extent >= 8
