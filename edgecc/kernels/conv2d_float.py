@@ -51,11 +51,7 @@ class Rows:
         self.image: Any = 0
         self.y: Any = 0
 
-    def enter(self, row: Any) -> None:
-        """Make ready for output row `row`, counted through all images."""
-        self.enter_band(row, 1, row == self.ring.k.begin if self.ring else None)
-
-    def enter_band(self, number: Any, rows: int, fresh: Any) -> None:
+    def enter(self, number: Any, rows: int, fresh: Any) -> None:
         """Make ready for a band of `rows` output rows; `fresh`: it follows none."""
         from edgecc.kernels import tir
 
@@ -142,7 +138,7 @@ def _by_bands(k: Any, plan: Plan, kind: str) -> None:
     rows = Rows(k, s, plan.ring_shape if plan.ringed else None, kind)
     work, shares = _Line(k, plan, rows.source, s.c * s.strides[1]), _Shares(k, plan.shares)
     with tir.loop(shares.first, shares.end) as number:
-        rows.enter_band(number, plan.band, number == shares.first)
+        rows.enter(number, plan.band, number == shares.first)
         work.emit(s.ow, shares.blocks(number), lambda tiles: _in_turn(plan, rows, tiles))
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels import depthwise_float, half_tile
-from edgecc.kernels.conv2d_float import Rows, open_kernel
-from edgecc.kernels.elementwise import across, bounded, header, joined, word
+from edgecc.kernels.conv2d_float import open_kernel
+from edgecc.kernels.elementwise import bounded, header, joined, word
 from edgecc.kernels.registry import KernelRecord
-from edgecc.kernels.ring import RingShape
 from edgecc.kernels.spec import Conv2d
 
 LANES = 8  # of a vector
+
 
 def accepts(spec: Conv2d) -> str | None:
     if half_tile.is_long(spec.kh * spec.kw):
@@ -35,20 +35,9 @@ def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
     return joined(front, both[:, -1], both[:, :-1].T)
 
 
-def _scratch(spec: Conv2d) -> int:
-    return RingShape(spec).elements if any(spec.pads) else 0
-
-
 def build(spec: Conv2d, symbol: str, target: Any) -> Any:
-    from edgecc.kernels import tir
-
-    with open_kernel(spec, symbol, _scratch(spec), "float16") as k:
-        rows = Rows(k, spec, RingShape(spec) if any(spec.pads) else None, "float16")
-        work = HalfRow(k, spec, rows)
-        with tir.loop(k.begin, k.end) as row:
-            rows.enter(row)
-            work.enter(tir.let(row * spec.ow))
-            across(spec.c, LANES, work.channels)
+    with open_kernel(spec, symbol, 0, "float16") as k:
+        HalfRow(k, spec, LANES, depthwise_float.PIXELS).emit_all()
     return k.func
 
 
@@ -78,6 +67,6 @@ KERNELS = (
     KernelRecord("float16_conv2d_depthwise__neon_fp16", "conv2d", "float16",
                  frozenset({"neon", "fp16"}), accepts,
                  lambda spec: 0.5 * depthwise_float.cost(spec), lambda spec: spec.n * spec.oh,
-                 pack, build, scratch_bytes=lambda spec: 2 * _scratch(spec), fast=True,
+                 pack, build, fast=True,
                  wants=frozenset({"vectors"}), half=True),
 )
