@@ -75,8 +75,8 @@ ISAS = {
                     "depthwise: twice ONNX Runtime's 1.1"),
     "i8mm": Tile("generic-aarch64-i8mm", 19.8, 2.2, "6x16 tile in LLVM's code, TIR micro-kernel; "
                  "depthwise: twice ONNX Runtime's 1.1 on dotprod"),
-    "neon": Tile("raspberry-pi-3", 4.38, 2.1, "4x4 tile in LLVM's code, TIR micro-kernel; "
-                 "depthwise: 1.6 times LiteRT's 1.3 (XNNPACK, these layers)"),
+    "neon": Tile("raspberry-pi-3", 4.38, 2.56, "4x4 tile in LLVM's code, TIR micro-kernel; "
+                 "depthwise: twice LiteRT's 1.28 (XNNPACK, these layers)"),
     "rvv256": Tile("spacemit-k1", 11.05, 2.2, "7x32 tile in LLVM's code, TIR micro-kernel; "
                    "depthwise: twice ONNX Runtime's 1.1 on dotprod"),
     "rvv128": Tile("riscv64-generic-v", 5.6, 2.2, "tile of 16 columns in LLVM's code, TIR "

@@ -2,9 +2,11 @@
 
 import random
 
+import numpy as np
 import pytest
 
-from edgecc.kernels import depthwise_neon
+from edgecc.kernels import depthwise_neon, fixed_point
+from edgecc.kernels.depthwise_neon_plan import Plan
 from edgecc.kernels.isa import in_order, neon_walk
 from edgecc.kernels.isa.neon_walk import Walk
 from edgecc.kernels.isa.neon_walk_lines import executed, written
@@ -26,30 +28,88 @@ def test_every_tap_is_multiplied_once(kh, kw):
     assert sorted(taps) == [(ky, kx) for ky in range(kh) for kx in range(kw)]
 
 
-def walk(k=3, width=16, outputs=24, left=1, image=24):
-    return Walk(k, k, 1, outputs, left, image, width, short=True, clamp=False)
+def walk(k=3, width=16, outputs=24, left=1, image=24, end="fixed"):
+    return Walk(k, k, 1, outputs, left, image, width, clamp=False, end=end)
 
 
 def test_weights_stay_where_there_is_room():
     assert walk().registers.kept and walk().registers.count == 32
+    assert walk(end="short").registers.kept and walk(end="short").registers.products == 3
     assert not walk(5, 8).registers.kept
     assert walk(5, 16).registers is None
 
 
-def test_the_loop_is_of_outputs_that_load_every_new_column():
-    """The last output's new column is padding; at the left it is one that outputs share."""
-    assert walk().alike == range(23) and walk().loops == 7
-    assert walk(left=3, image=22).alike == range(1, 23)
+def test_the_loop_is_of_outputs_whose_columns_are_all_in_memory():
+    assert walk().alike == range(1, 23) and walk().loops == 7
+    assert walk(left=3, image=22).alike == range(3, 23)
     assert walk(outputs=6, image=6).loops == 0
     assert walk(left=0, image=2, outputs=2).alike == range(0)
-    assert executed(walk()) == len(written(walk())) - 1 + 6 * (3 * 56 + 2)
-    loads = [line for line in written(walk(outputs=2, image=2)) if line.startswith("ld1")]
+    assert executed(walk()) == len(written(walk())) - 1 + 6 * (3 * 47 + 2)
+    loads = [line for line in written(walk(outputs=2, image=2)) if line.startswith("ld1")
+             and line.endswith(", $10")]
     assert len(loads) == 3 * 2
+
+
+def test_taps_in_padding_are_left_out():
+    """But the one that is paired along the row with a value of the image."""
+    left, right = {(0, 0), (1, 0)}, {(0, 2), (1, 2), (2, 2)}
+    found = walk()
+    assert found.left_out(0) == left and found.left_out(23) == right and not found.left_out(5)
+    assert found.edges == sorted([left, right], key=sorted) and found.stand_ins == {0}
+    assert found.block_bytes == found.edge_bytes + 2 * 64
+    assert walk(left=3, image=3, outputs=2).left_out(0) == {
+        (ky, kx) for ky in range(3) for kx in range(3)}
+    multiplied = [line for line in written(walk(outputs=1, image=1)) if "smull" in line
+                  or "smlal" in line]
+    assert len(multiplied) == 2 * 4
+
+
+@pytest.mark.parametrize("pads, bands, scratch", [
+    ((1, 1, 1, 1), [(0, 3, None), (1, 3, 0), (0, 2, 8)], False),
+    ((0, 1, 1, 1), [(0, 3, None), (0, 2, 7)], False),
+    ((2, 1, 0, 1), [(0, 3, None)], True),
+    ((0, 1, 0, 1), [(0, 3, None)], False),
+])
+def test_edges_have_rows_of_their_own_or_padding_in_scratch(pads, bands, scratch):
+    plan = Plan(layer(pads=pads))
+    assert [(band.first, band.end, band.y) for band in plan.bands] == bands
+    assert (plan.scratch_bytes() > 0) == scratch
+
+
+def test_an_edge_of_nothing_but_padding_reads_the_row_of_padding():
+    plan = Plan(layer(strides=(3, 3), pads=(3, 0, 0, 0)))
+    assert len(plan.bands) == 1 and plan.scratch_bytes() > 0
+
+
+@pytest.mark.parametrize("kh", range(2, 9))
+@pytest.mark.parametrize("kw", range(1, 6))
+def test_fewer_rows_fit_where_all_do(kh, kw):
+    plan = Plan(Conv2d("int8", 1, 24, 24, 16, 16, kh, kw, strides=(kh - 1, 1), groups=16,
+                       pads=(1, 1, 1, 1)))
+    for band in plan.bands if plan.width else ():
+        assert plan.walk(plan.width, "long", band).registers
+
+
+def test_a_block_is_in_fixed_point_if_all_of_its_channels_can_be():
+    spec, rng = layer(40, pads=(1, 1, 1, 1)), np.random.default_rng(0)
+    made = {"weights": rng.integers(-127, 128, (40, 3, 3, 1), dtype=np.int8),
+            "bias": np.zeros(40, np.int32), "scale": np.full(40, 0.01234, np.float32),
+            "input_zero_point": 3, "output_zero_point": -5, "lo": -128, "hi": 127}
+    made["scale"][20] = 2**-6
+    words = Plan(spec).pack(made).view(np.int32)[16:]
+    assert fixed_point.fitted(made, False).holds.tolist() == [i != 20 for i in range(40)]
+    assert words[:4].tolist() == [1, 0, 1, 0]
+    assert len(words) * 4 == 16 + sum(Plan(spec).walk(width, band=band).block_bytes
+                                      for band in Plan(spec).bands for width in (16, 16, 8))
 
 
 @pytest.mark.parametrize("line, reads, writes", [
     ("ld1 {v13.16b}, [$0], $10", {"$0"}, {"13", "$0"}),
     ("ldp q4, q5, [$9, #32]", set(), {"4", "5"}),
+    ("ld1 {v0.16b, v1.16b}, [$8]", {"$8"}, {"0", "1"}),
+    ("ld1 {v0.16b, v1.16b}, [$5], #32", {"$5"}, {"0", "1", "$5"}),
+    ("add $5, $8, #64", {"$8"}, {"$5"}),
+    ("sqrshrn2 v1.16b, v2.8h, #1", {"1", "2"}, {"1"}),
     ("st1 {v1.8b}, [$3], $10", {"1", "$3"}, {"$3"}),
     ("smull2 v1.8h, v2.16b, v3.16b", {"2", "3"}, {"1"}),
     ("smlal v1.8h, v2.8b, v3.8b", {"1", "2", "3"}, {"1"}),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 LOAD, VECTOR = 4, 5  # cycles until a result can be read
 REGISTER = re.compile(r"(?<![\w$#:])[vq](\d+)\b")
-ACCUMULATES = re.compile(r"smlal|sadalp|sqxtn2")
+ACCUMULATES = re.compile(r"smlal|sadalp|sqxtn2|sqrshrn2")
 
 
 @dataclass
@@ -33,8 +33,13 @@ def effects(text: str) -> tuple[set[str], set[str]]:
     if ACCUMULATES.match(name):
         reads |= writes
     if name in ("ld1", "st1"):
-        moved = rest[rest.index("[") + 1 : rest.index("]")]
-        reads, writes = reads | {moved}, writes | {moved}
+        pointer = rest[rest.index("[") + 1 : rest.index("]")]
+        reads.add(pointer)
+        if not rest.endswith("]"):
+            writes.add(pointer)
+    elif name == "add":
+        to, by, _ = rest.split(", ")
+        reads, writes = {by}, {to}
     return reads, writes
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from edgecc.kernels.isa.assembled import PAIR_LOAD, REGISTERS, function, statement
+from edgecc.kernels.isa.assembled import BATCH, PAIR_LOAD, REGISTERS, function, statement
 from edgecc.kernels.isa.in_order import ordered
 from edgecc.kernels.isa.neon_walk import STREAMED, Registers, Tap, Walk, pairs, single
+from edgecc.kernels.isa.neon_walk_end import narrowed
 
 UPPER = (("", "8b"), ("2", "16b"))  # how instructions on the lower and the upper half are called
 
 
 def text(walk: Walk) -> str:
     """LLVM's text of int symbol(constants, output, pitch, a word to round with, least, largest,
-    padding, image, row of padding, and of every row its offset in the image, or -1)."""
+    padding, image, row of padding, channel, and of every row its offset in the image, or -1).
+    Which row it is does not change from block to block: LLVM looks at it outside their loop."""
     rows = range(walk.kh)
     moved = [*(f"ptr %r{i}" for i in rows), "ptr %out"]
     words = [f"i32 %{name}" for name in ("round", "low", "high", "pad")]
@@ -23,11 +25,12 @@ def text(walk: Walk) -> str:
         *["=r"] * len(moved), "=&r", *tied, *["r"] * (2 + len(words)),
         *(f"~{{v{i}}}" for i in range(REGISTERS)), "~{cc}", "~{memory}"])
     parameters = ", ".join(["ptr %block", "ptr %out", "i64 %pitch", *words, "ptr %image",
-                            "ptr %blank", *(f"i32 %o{i}" for i in rows)])
+                            "ptr %blank", "i32 %channel", *(f"i32 %o{i}" for i in rows)])
     found = [line for i in rows for line in (
         f"%at{i} = getelementptr i8, ptr %image, i32 %o{i}",
         f"%is{i} = icmp sge i32 %o{i}, 0",
-        f"%r{i} = select i1 %is{i}, ptr %at{i}, ptr %blank")]
+        f"%row{i} = select i1 %is{i}, ptr %at{i}, ptr %blank",
+        f"%r{i} = getelementptr i8, ptr %row{i}, i32 %channel")]
     call = statement("%r", kind, written(walk), constraints,
                      [*moved, "ptr %block", "i64 %pitch", *words])
     return function(walk.symbol, parameters, [*found, call])
@@ -83,11 +86,11 @@ class _Writer:
     def start(self) -> list[str]:
         """Constants, and the columns that the first output shares with none before it."""
         walk, at = self.walk, self.at.first
-        kind = "4s" if walk.short else "8h"
-        self.emit(f"dup v{at['round']}.{kind}, {self._word('round')}")
-        self._load([at["bias"] + i for i in range(walk.vectors)], 0)
-        if self.at.kept:
-            self._load([at["weight"] + i for i in range(walk.weight_registers)], 8 * walk.width)
+        if walk.end != "fixed":
+            kind = "4s" if walk.end == "short" else "8h"
+            self.emit(f"dup v{at['round']}.{kind}, {self._word('round')}")
+        kept = walk.weight_registers if self.at.kept else 0
+        self._bring(at["scale"], walk.vectors + kept, 4 * walk.width)
         for column in range(walk.kw - walk.stride):
             self._column(column)
         return self._taken()
@@ -100,6 +103,14 @@ class _Writer:
     def _taken(self) -> list[str]:
         taken, self.lines = self.lines, []
         return taken
+
+    def _bring(self, first: int, count: int, offset: int) -> None:
+        """Registers from `first` on, from the constants of the block."""
+        pointer = f"${self.walk.kh + 1}"
+        self.emit(f"add {pointer}, {self.operand('block')}, #{offset}")
+        for at in range(first, first + count, BATCH):
+            self.emit(f"{_multiple(at, min(BATCH, first + count - at))}, [{pointer}], "
+                      f"#{16 * min(BATCH, first + count - at)}")
 
     def _load(self, registers: list[int], offset: int) -> None:
         """From the constants of the block."""
@@ -119,7 +130,7 @@ class _Writer:
         last = [self.at.rows(column, self.walk.kh - 1)] if self.walk.kh % 2 else []
         if not self.walk.inside(column):
             self.lines += [f"dup v{register}.16b, {self._word('pad')}"
-                           for register in registers + last]
+                           for register in last if column in self.walk.stand_ins]
             return
         kind, free = f"{self.walk.width}b", self.at.first["free"]
 
@@ -145,13 +156,12 @@ class _Writer:
         walk, first = self.walk, number * self.walk.stride
         for column in range(walk.kw - walk.stride, walk.kw):
             self._column(first + column)
-        tap = single(walk.kh, walk.kw)
-        if tap:
+        left_out, tap = walk.left_out(number), single(walk.kh, walk.kw)
+        self._biases(left_out)
+        if tap and tap not in left_out:
             self._single(self.at.rows(first + tap[1], tap[0]))
-        else:
-            for i in range(walk.vectors):
-                self.emit(f"mov v{self.at.first['sum'] + i}.16b, v{self.at.first['bias'] + i}.16b")
-        numbered = list(enumerate(pairs(walk.kh, walk.kw)))
+        numbered = [(i, pair) for i, pair in enumerate(pairs(walk.kh, walk.kw))
+                    if pair[0] not in left_out]
         for i in range(0, len(numbered), 2):
             for part in range(walk.parts):
                 self._pairs([(self._positions(pair, first, part, number % 2),
@@ -161,16 +171,25 @@ class _Writer:
         self.waiting = []
         self._end()
 
+    def _biases(self, left_out: frozenset[Tap]) -> None:
+        """Sums begin as them."""
+        walk, first = self.walk, self.at.first["sum"]
+        if left_out:
+            at = walk.edge_bytes + 4 * walk.width * walk.edges.index(left_out)
+            self._load([first + i for i in range(walk.vectors)], at)
+        else:
+            self.emit(f"{_multiple(first, walk.vectors)}, [{self.operand('block')}]")
+
     def _single(self, column: int) -> None:
-        """The bias and the tap that is left over."""
+        """The tap that is left over."""
         weight = self._weight(self.walk.weight_registers - 1)
         for half in range(self.walk.parts):
             product, (two, kind) = self._product(), UPPER[half]
             adds = []
             for upper, lanes in enumerate(("4h", "8h")):
-                i = 2 * half + upper
-                adds.append(f"saddw{UPPER[upper][0]} v{self.at.first['sum'] + i}.4s, "
-                            f"v{self.at.first['bias'] + i}.4s, v{product}.{lanes}")
+                total = self.at.first["sum"] + 2 * half + upper
+                adds.append(f"saddw{UPPER[upper][0]} v{total}.4s, v{total}.4s, "
+                            f"v{product}.{lanes}")
             self._multiply([f"smull{two} v{product}.8h, v{column}.{kind}, v{weight}.{kind}"], adds)
 
     def _pairs(self, operands: list[tuple[int, int]], part: int) -> None:
@@ -213,36 +232,16 @@ class _Writer:
         return self.at.first["product"] + self.used % self.at.products
 
     def _end(self) -> None:
-        """Sums to int8."""
+        """Sums to int8, and where they go."""
         walk, first = self.walk, self.at.first
-        sums = [first["sum"] + i for i in range(walk.vectors)]
-        halves = [first["free"] + i for i in range(walk.parts)]
-        scales = [first["free"], first["free"] + 1, first["product"], first["product"] + 1]
-        self.lines += [f"scvtf v{i}.4s, v{i}.4s" for i in sums]
-        self._load(scales[: walk.vectors], 4 * walk.width)
-        self.lines += [f"fmul v{i}.4s, v{i}.4s, v{scale}.4s"
-                       for i, scale in zip(sums, scales, strict=False)]
-        self.lines += self._short(sums, halves) if walk.short else self._long(sums, halves)
-        to, kind = halves[0], f"{walk.width}b"
-        for i, half in enumerate(halves):
-            self.emit(f"sqxtn{'2' * i} v{to}.{'16b' if i else '8b'}, v{half}.8h")
-        if walk.clamp:
-            for bound, name in (("low", "smax"), ("high", "smin")):
-                free = first["product"]
-                self.emit(f"dup v{free}.16b, {self._word(bound)}")
-                self.emit(f"{name} v{to}.16b, v{to}.16b, v{free}.16b")
+        self.lines += narrowed(walk, first)
+        to, kind, free = first["free"], f"{walk.width}b", first["product"]
+        for bound, name in (("low", "smax"), ("high", "smin")) if walk.clamp else ():
+            self.emit(f"dup v{free}.16b, {self._word(bound)}")
+            self.emit(f"{name} v{to}.16b, v{to}.16b, v{free}.16b")
         self.emit(f"st1 {{v{to}.{kind}}}, [{self.operand('out')}], {self.operand('pitch')}")
 
-    def _short(self, sums: list[int], halves: list[int]) -> list[str]:
-        """Rounded, plus the zero point, in int16: what one addition leaves in the lower halves."""
-        rounded = [f"fadd v{i}.4s, v{i}.4s, v{self.at.first['round']}.4s" for i in sums]
-        return rounded + [f"uzp1 v{half}.8h, v{low}.8h, v{high}.8h"
-                          for half, low, high in zip(halves, sums[::2], sums[1::2], strict=True)]
 
-    def _long(self, sums: list[int], halves: list[int]) -> list[str]:
-        """The same for sums of any size."""
-        lines = [f"fcvtns v{i}.4s, v{i}.4s" for i in sums]
-        for half, low, high in zip(halves, sums[::2], sums[1::2], strict=True):
-            lines += [f"sqxtn v{half}.4h, v{low}.4s", f"sqxtn2 v{half}.8h, v{high}.4s",
-                      f"sqadd v{half}.8h, v{half}.8h, v{self.at.first['round']}.8h"]
-        return lines
+def _multiple(first: int, count: int) -> str:
+    """The load of some registers, without its address."""
+    return f"ld1 {{{', '.join(f'v{first + i}.16b' for i in range(count))}}}"
