@@ -9,6 +9,7 @@ are one in scratch. Rows and blocks of channels are TIR.
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -56,21 +57,44 @@ class _Code:
                 tir.store(self.k.scratch, i * COPY_LANES, row, COPY_LANES)
         with tir.loop(self.k.begin, self.k.end) as row:
             image, y = tir.let(row // spec.oh), tir.let(row % spec.oh)
-            first = tir.let(y * spec.strides[0] - spec.pads[0])
-            lines = [self._line(image, tir.let(first + ky * spec.dilations[0]))
-                     for ky in range(spec.kh)]
-            for number, band in enumerate(self.plan.bands):
-                with self._where(band, y):
-                    self._blocks(number, row, lines[band.rows])
+            for bands in self.plan.shared:
+                with self._where(bands, y):
+                    self._row(bands, row, image, y)
 
-    def _where(self, band: Band, y: Any) -> Any:
-        """Runs its body at the output rows of a band."""
+    def _where(self, bands: list[Band], y: Any) -> Any:
+        """Runs its body at the output rows of some bands."""
         from edgecc.kernels import tir
 
-        if band.y is not None:
-            return tir.when(y == band.y)
-        others = [y != each.y for each in self.plan.bands[1:]]
+        if bands[0].y is not None:
+            return tir.when(reduce(tir.T.Or, [y == band.y for band in bands]))
+        others = [y != band.y for band in self.plan.bands[1:]]
         return tir.when(reduce(tir.T.And, others)) if others else nullcontext()
+
+    def _row(self, bands: list[Band], row: Any, image: Any, y: Any) -> None:
+        """One output row, of one of some bands."""
+        from edgecc.kernels import tir
+
+        spec, plan, walk = self.spec, self.plan, self.plan.walk(self.plan.width, band=bands[0])
+        above = self._of(bands, y, [band.first for band in bands])
+        at = self._of(bands, y, [plan.at(band) for band in bands])
+        first = tir.let(y * spec.strides[0] - spec.pads[0] + above * spec.dilations[0])
+        lines = [self._line(image, tir.let(first + ky * spec.dilations[0]))
+                 for ky in range(walk.kh)]
+        alike = sum(width == plan.width for _, width in plan.blocks)
+        with tir.loop(0, alike) as j:
+            channel = tir.let(tir.T.min(j * plan.width, spec.c - plan.width))
+            self._block(j, walk, at + j * walk.block_bytes, row, lines, channel)
+        for channel, width in plan.blocks[alike:]:
+            self._block(alike, plan.walk(width, band=bands[0]), at + alike * walk.block_bytes,
+                        row, lines, channel)
+
+    def _of(self, bands: list[Band], y: Any, values: list[int]) -> Any:
+        """The value of the band that output row y is of."""
+        from edgecc.kernels import tir
+
+        if len(values) == 1:
+            return values[0]
+        return tir.let(tir.T.Select(y == bands[0].y, values[0], values[1]))
 
     def _line(self, image: Any, line: Any) -> Any:
         """Where a row begins in the input; -1 if it is not of the image."""
@@ -82,19 +106,7 @@ class _Code:
             return begin
         return tir.let(T.Select(T.And(line >= 0, line < spec.h), begin, T.int32(-1)))
 
-    def _blocks(self, band: int, row: Any, lines: list[Any]) -> None:
-        from edgecc.kernels import tir
-
-        plan, blocks = self.plan, self.plan.blocks
-        alike = sum(width == plan.width for _, width in blocks)
-        at, step = plan.at(band), plan.walk(plan.width, band=plan.bands[band]).block_bytes
-        with tir.loop(0, alike) as j:
-            channel = tir.let(tir.T.min(j * plan.width, self.spec.c - plan.width))
-            self._block(band, j, plan.width, at + j * step, row, lines, channel)
-        for first, width in blocks[alike:]:
-            self._block(band, alike, width, at + alike * step, row, lines, first)
-
-    def _block(self, band: int, number: Any, width: int, at: Any, row: Any, lines: list[Any],
+    def _block(self, number: Any, walk: Walk, at: Any, row: Any, lines: list[Any],
                channel: Any) -> None:
         """One block, its sums to int8 in fixed point or not."""
         from edgecc.kernels import tir
@@ -103,8 +115,7 @@ class _Code:
         ends: list[tuple[End, Any]] = [("fixed", fixed != 0), (self.plan.real, fixed == 0)]
         for end, condition in ends:
             with tir.when(condition):
-                self._walk(self.plan.walk(width, end, self.plan.bands[band]), at, row, lines,
-                           channel)
+                self._walk(replace(walk, end=end), at, row, lines, channel)
 
     def _walk(self, walk: Walk, at: Any, row: Any, lines: list[Any], channel: Any) -> None:
         from edgecc.kernels import tir

@@ -69,6 +69,13 @@ class Plan:
                 *([Band(0, spec.kh - below, spec.oh - 1)] if below else [])]
 
     @property
+    def shared(self) -> list[list[Band]]:
+        """Bands by their number of rows: those of one number share statements."""
+        counts = dict.fromkeys(band.end - band.first for band in self.bands)
+        return [[band for band in self.bands if band.end - band.first == count]
+                for count in counts]
+
+    @property
     def real(self) -> End:
         """How sums become int8 where fixed point does not give the same."""
         return "short" if self.spec.short_sums else "long"
@@ -89,10 +96,11 @@ class Plan:
             found.append((self.spec.c - width, width))
         return found
 
-    def at(self, band: int) -> int:
+    def at(self, band: Band) -> int:
         """Where the blocks of a band begin in the packed constants, in bytes."""
+        before = self.bands[: self.bands.index(band)]
         blocks = sum(self.walk(width, band=each).block_bytes
-                     for each in self.bands[:band] for _, width in self.blocks)
+                     for each in before for _, width in self.blocks)
         return HEADER_BYTES + padded(4 * len(self.blocks), 16) + blocks
 
     @property
@@ -128,7 +136,7 @@ class Plan:
     def pack(self, constants: Mapping[str, Any]) -> np.ndarray:
         spec, found = self.spec, fixed_point.fitted(constants, self.spec.clamp)
         blocks = [slice(first, first + width) for first, width in self.blocks]
-        fixed = np.zeros((self.at(0) - HEADER_BYTES) // 4, np.int32)
+        fixed = np.zeros((self.at(self.bands[0]) - HEADER_BYTES) // 4, np.int32)
         fixed[: len(blocks)] = [found.holds[some].all() for some in blocks]
         parts = [header(constants, spec.clamp, spec.residual, self.isa), fixed.view(np.uint8)]
         return np.concatenate([*parts, *(

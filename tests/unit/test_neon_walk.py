@@ -1,6 +1,7 @@
 """Statements of NEON's depthwise kernels: registers, taps, the order of their lines."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,13 @@ def test_edges_have_rows_of_their_own_or_padding_in_scratch(pads, bands, scratch
     plan = Plan(layer(pads=pads))
     assert [(band.first, band.end, band.y) for band in plan.bands] == bands
     assert (plan.scratch_bytes() > 0) == scratch
+
+
+def test_edges_of_one_height_share_statements():
+    main, top, bottom = Plan(layer(pads=(1, 1, 1, 1))).bands
+    assert Plan(layer(pads=(1, 1, 1, 1))).shared == [[main], [top, bottom]]
+    uneven = replace(layer(k=5, strides=(3, 1), pads=(1, 0, 2, 0)), h=8)
+    assert [len(bands) for bands in Plan(uneven).shared] == [1, 1, 1]
 
 
 def test_an_edge_of_nothing_but_padding_reads_the_row_of_padding():
