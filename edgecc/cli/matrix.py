@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgecc import tolerance
 from edgecc.cli import arguments
 from edgecc.cli.console import Console
 from edgecc.errors import ConfigError, EdgeccError
@@ -189,8 +188,11 @@ def same_everywhere(manifest: dict[str, Any]) -> bool:
     integers = any(step.get("dtype") == "int8" for step in manifest["steps"])
     if manifest["config"]["quantization"] == "int8" and integers:
         return True
-    return (not manifest["knobs"]["contraction"]
-            and tolerance.of_manifest(manifest) < tolerance.COMPUTED)
+    from edgecc.kernels import registry
+
+    kernels = {step["kernel"] for step in manifest["steps"] if step["kernel"]}
+    return not (manifest["knobs"]["contraction"]
+                or any(registry.find(name).half for name in kernels))
 
 
 def calibrated(model: str, config: Any, args: argparse.Namespace) -> tuple[Any, str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgecc.kernels import half_tile
+from edgecc.kernels import half_reference, half_tile
 from edgecc.kernels.conv2d_float_plan import Plan
 from edgecc.kernels.elementwise import accept_all
 from edgecc.kernels.float_tile import ISAS, Epilogue, FloatIsa, Taps, Tile
@@ -250,6 +250,7 @@ def record(isa: FloatIsa) -> KernelRecord:
         fast=isa.lanes > 1 and isa.name != "generic",
         wants=isa.wants,
         half=isa.half,
+        law=half_reference.tiled if isa.half else None,
     )
 
 

@@ -154,6 +154,10 @@ class Row:
         taps = self.spec.kh * self.spec.kw
         return [self.weight(i, at, lanes) for i in range(taps)] if taps <= IN_REGISTERS else None
 
+    def added(self, acc: Any, value: Any, weights: Any, lanes: int) -> Any:
+        """A sum and one more product."""
+        return acc + value * weights
+
     def weight(self, tap: Any, at: Any, lanes: int) -> Any:
         from edgecc.kernels import tir
 
@@ -216,7 +220,8 @@ class _Tile:
         from edgecc.kernels import tir
 
         at, lanes = pixel * self.lanes, self.lanes
-        tir.store(self.sums, at, tir.load(self.sums, at, lanes) + value * weight, lanes)
+        total = self.row.added(tir.load(self.sums, at, lanes), value, weight, lanes)
+        tir.store(self.sums, at, total, lanes)
 
 
 Use = tuple[int, int]  # pixel, tap

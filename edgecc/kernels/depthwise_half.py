@@ -1,7 +1,9 @@
 """Depthwise convolution computed in float16, for cores with such vectors: as depthwise_float.py.
 
 Packed constants: lo, hi, scale; bias (c,) and weights (taps, c) as halves, both divided by the
-scale, so that no sum becomes infinite that would not be in float32 (see half_tile.py).
+scale, so that no sum becomes infinite that would not be in float32 (see half_tile.py). The scale is
+used as a half, so this holds for channels whose magnitudes sum to 16,384 at most; larger ones are
+beyond float16 in the end as well, unless their inputs are next to zero.
 """
 
 from __future__ import annotations
@@ -11,17 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels import depthwise_float, half_tile
+from edgecc.kernels import depthwise_float, half_reference, half_tile
 from edgecc.kernels.conv2d_float import open_kernel
 from edgecc.kernels.elementwise import bounded, header, joined, word
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Conv2d
 
 LANES = 8  # of a vector
+MOST = 15  # power of two that is a half
 
 
 def accepts(spec: Conv2d) -> str | None:
-    if half_tile.is_long(spec.kh * spec.kw):
+    if half_tile.is_long(spec.kh * spec.kw + 1):  # the bias is a summand too
         return f"sums of more than {half_tile.LONGEST} products are not computed in float16"
     return depthwise_float.accepts(spec)
 
@@ -30,7 +33,7 @@ def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
     limits = (constants["lo"], constants["hi"]) if spec.clamp else (0.0, 0.0)
     weights = np.asarray(constants["weights"], np.float16).reshape(spec.k, -1)
     bias = np.asarray(constants["bias"], np.float32).reshape(spec.k, 1)
-    both, scale = half_tile.scaled(np.concatenate([weights, bias], axis=1))
+    both, scale = half_tile.scaled(np.concatenate([weights, bias], axis=1), MOST)
     front = header(np.float32(limits[0]), np.float32(limits[1]), np.float32(scale), 0)
     return joined(front, both[:, -1], both[:, :-1].T)
 
@@ -46,6 +49,11 @@ class HalfRow(depthwise_float.Row):
 
     kind = "float16"
 
+    def added(self, acc: Any, value: Any, weights: Any, lanes: int) -> Any:
+        from edgecc.kernels import tir
+
+        return tir.fused(value, weights, acc, tir.vector("float16", lanes))
+
     def ending(self) -> Any:
         from edgecc.kernels import tir
 
@@ -53,9 +61,11 @@ class HalfRow(depthwise_float.Row):
         lo, hi, scale = (tir.let(tir.T.cast(word(k, i, "float32"), "float16")) for i in range(3))
 
         def finish(value: Any, at: Any, lanes: int) -> None:
-            value = value * tir.splat(scale, lanes)
             if spec.residual:
-                value = value + tir.load(k.inputs[1], at, lanes)
+                value = self.added(tir.load(k.inputs[1], at, lanes), value,
+                                   tir.splat(scale, lanes), lanes)
+            else:
+                value = value * tir.splat(scale, lanes)
             if spec.clamp:
                 value = bounded(value, lo, hi, lanes)
             tir.store(k.outputs[0], at, value, lanes)
@@ -68,5 +78,5 @@ KERNELS = (
                  frozenset({"neon", "fp16"}), accepts,
                  lambda spec: 0.5 * depthwise_float.cost(spec), lambda spec: spec.n * spec.oh,
                  pack, build, fast=True,
-                 wants=frozenset({"vectors"}), half=True),
+                 wants=frozenset({"vectors"}), half=True, law=half_reference.depthwise),
 )

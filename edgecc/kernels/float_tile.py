@@ -213,4 +213,10 @@ class Tile:
                 for c, weight in enumerate(weights):
                     place = (r * self.columns + c) * lanes
                     acc = tir.load(self.acc, place, lanes)
-                    tir.store(self.acc, place, acc + tir.splat(one, lanes) * weight, lanes)
+                    tir.store(self.acc, place, self.added(acc, one, weight), lanes)
+
+    def added(self, acc: Any, one: Any, weight: Any) -> Any:
+        """An accumulator, and what a value times a vector of weights adds to it."""
+        from edgecc.kernels import tir
+
+        return acc + tir.splat(one, self.shape.lanes) * weight

@@ -31,12 +31,13 @@ def is_long(taps: int) -> bool:
     return taps > LONGEST
 
 
-def scaled(weights: np.ndarray) -> tuple[np.ndarray, float]:
-    """Halves (outputs, taps) times a power of two, and what undoes it."""
+def scaled(weights: np.ndarray, most: int | None = None) -> tuple[np.ndarray, float]:
+    """Halves (outputs, taps) times a power of two, and what undoes it: 2^`most` at most."""
     sums = np.cumsum(np.abs(weights.astype(np.float64)), axis=1)
     sums[:, LONGEST:] -= sums[:, :-LONGEST].copy() if is_long(weights.shape[1]) else 0.0
     largest = float(sums.max(initial=0.0))
     power = int(np.ceil(np.log2(2 * largest))) if np.isfinite(largest) and largest > 0 else 0
+    power = power if most is None else min(power, most)
     return np.ldexp(weights.astype(np.float32), -power).astype(np.float16), float(2.0**power)
 
 
@@ -62,6 +63,12 @@ class HalfTile(Tile):
         self._clear()
         if self.sums is not None:
             self.start(self.sums, index)
+
+    def added(self, acc: Any, one: Any, weight: Any) -> Any:
+        from edgecc.kernels import tir
+
+        lanes = self.shape.lanes
+        return tir.fused(tir.splat(one, lanes), weight, acc, tir.vector("float16", lanes))
 
     def total(self, index: Any, row: int, at: int, lanes: int) -> Any:
         from edgecc.kernels import tir

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.elementwise import header, nothing, vector_bytes, word
+from edgecc.kernels.pool_law import averaged
 from edgecc.kernels.pool_window import VECTORS, Counts, Pooling, across_channels
 from edgecc.kernels.reference import pool_counts, pool_ratio
 from edgecc.kernels.registry import KernelRecord
@@ -260,5 +261,5 @@ KERNELS = (
                  _cost(0.6, 0.5), extent, nothing, build_max, fast=True),
     KernelRecord("float32_pool2d_average__generic", "pool2d", "float32", frozenset(),
                  _accepts("average"), _cost(0.6, 1.0), extent, nothing, build_average_float,
-                 fast=True),
+                 fast=True, law=averaged),
 )

@@ -3,7 +3,7 @@
 `reference(spec, inputs, constants)` takes arrays of the spec's shapes (or flat ones of the same
 size) and gives the list of outputs. int8 results are exact; float32 ones are computed in double
 and rounded once, and kernels are held to them within a tolerance; float16 ones are those of
-float32 rounded once more.
+float32 rounded once more. Kernels that add in float16 have a law of their own: half_reference.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Importing this module does not import tvm; builders do, when called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from edgecc.errors import UnsupportedModel
 from edgecc.kernels.spec import Spec
 
+Law = Callable[[Any, Sequence[np.ndarray], Mapping[str, Any]], list[np.ndarray]]
 WITH_VECTORS = frozenset({"neon", "armv7-neon", "avx2", "avx512bw", "rvv256", "rvv128", "mve"})
 
 
@@ -31,7 +32,8 @@ class KernelRecord:
     (inputs..., weights if any, outputs..., scratch if scratch_bytes, args, begin, end).
     `code(spec)`: all that the function depends on, for kernels whose shape is data: one function
     serves every spec of the same text. They are the choice for small code.
-    `half`: it adds in float16, which a tolerance must allow for.
+    `law(spec, inputs, constants)`: what it computes, to the byte, where that is not the operator's
+    reference. `half`: it adds in float16, so inputs that differ a little change all its roundings.
     """
 
     name: str
@@ -47,6 +49,7 @@ class KernelRecord:
     fast: bool = False
     wants: frozenset[str] = frozenset()
     code: Callable[[Any], str] | None = None
+    law: Law | None = None
     half: bool = False
 
 

@@ -159,6 +159,11 @@ def llvm(result: str, name: str, *arguments: Any) -> Any:
     return T.call_llvm_pure_intrin(result, name, *arguments)
 
 
+def fused(a: Any, b: Any, c: Any, dtype: str) -> Any:
+    """a * b + c, rounded once whatever contraction says."""
+    return llvm(dtype, "llvm.fma", a, b, c)
+
+
 def fenced(value: Any, dtype: str) -> Any:
     """`value` rounded to float32 before anything is added to it: never contracted to an FMA."""
     return llvm(dtype, "llvm.arithmetic.fence", value)

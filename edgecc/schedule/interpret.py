@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from edgecc.errors import ConfigError
 from edgecc.kernels.reference import reference
+from edgecc.kernels.registry import Law
+from edgecc.schedule import laws
 from edgecc.schedule.program import Copy, Kernel, Port, Program, Step, View, contiguous_strides
 
 FILL = 0xA5  # what nobody wrote, so that reading it shows
 
 
+def asked(spec: Any, values: Sequence[np.ndarray], constants: Mapping[str, Any],
+          law: Law | None = None) -> list[np.ndarray]:
+    """What the law says where there is one, else the operator's reference."""
+    return (law or reference)(spec, values, constants)
+
+
 def interpret(
     program: Program, inputs: Mapping[str, np.ndarray], entry: str = "run",
-    answer: Callable[..., Any] = reference,
+    answer: Callable[..., Any] = asked,
 ) -> dict[str, np.ndarray]:
     """Run one entry. Inputs and outputs are in the ports' views' shapes, layouts and dtypes.
 
-    `answer` is the reference, or one that remembers (edgecc.schedule.remembered).
+    `answer` is `asked`, or what remembers its answers (edgecc.schedule.remembered).
 
     `to_port` and `from_port` convert from and to the model's own shapes and float numbers.
     Raises ConfigError for missing, unknown or misshapen inputs.
@@ -30,8 +38,9 @@ def interpret(
     _check_names(chosen.inputs, inputs)
     for port in chosen.inputs:
         window(memory, port.view)[...] = _fitting(port, inputs[port.name])
+    halves = laws.followed(program)
     for step in chosen.steps:
-        run_step(memory, step, answer)
+        run_step(memory, step, answer, halves)
     return {port.name: window(memory, port.view).copy() for port in chosen.outputs}
 
 
@@ -53,15 +62,16 @@ def _fitting(port: Port, value: np.ndarray) -> np.ndarray:
 
 
 def run_step(memory: dict[str, np.ndarray], step: Step,
-             answer: Callable[..., Any] = reference) -> None:
-    """One step on the buffers."""
+             answer: Callable[..., Any] = asked, halves: bool = True) -> None:
+    """One step on the buffers. `halves`: by the laws of kernels that add in float16."""
     if isinstance(step, Copy):
         window(memory, step.target)[...] = window(memory, step.source)
         return
     if not isinstance(step, Kernel):
         raise ConfigError(f"{type(step).__name__} steps are not interpreted", where=step.name)
     values = [window(memory, view).copy() for view in step.inputs]
-    for view, value in zip(step.outputs, answer(step.spec, values, step.constants),
+    law = laws.law_of(step, halves)
+    for view, value in zip(step.outputs, answer(step.spec, values, step.constants, law),
                            strict=True):
         window(memory, view)[...] = value.reshape(view.shape)
 

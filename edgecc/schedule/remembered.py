@@ -11,25 +11,27 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.reference import reference
+from edgecc.kernels.registry import Law
 
 LIMIT_BYTES = 512 << 20
 
 
 @dataclass
 class Remembered:
-    """`reference`, with its answers kept until they take `limit_bytes` together. What comes back
-    is shared between callers: to be read, not written."""
+    """Laws and `reference`, with their answers kept until they take `limit_bytes` together. What
+    comes back is shared between callers: to be read, not written."""
 
     limit_bytes: int = LIMIT_BYTES
     used_bytes: int = 0
     _answers: dict[bytes, list[np.ndarray]] = field(default_factory=dict)
 
-    def __call__(self, spec: Any, values: Sequence[np.ndarray],
-                 constants: Mapping[str, Any]) -> list[np.ndarray]:
-        key = digest(spec, *values, *(part for name in sorted(constants)
-                                      for part in (name, constants[name])))
+    def __call__(self, spec: Any, values: Sequence[np.ndarray], constants: Mapping[str, Any],
+                 law: Law | None = None) -> list[np.ndarray]:
+        rule = "" if law is None else f"{law.__module__}.{law.__qualname__}"
+        key = digest(rule, spec, *values, *(part for name in sorted(constants)
+                                            for part in (name, constants[name])))
         if key not in self._answers:
-            answer = list(reference(spec, values, constants))
+            answer = list((law or reference)(spec, values, constants))
             size = sum(value.nbytes for value in answer)
             if self.used_bytes + size > self.limit_bytes:
                 return answer

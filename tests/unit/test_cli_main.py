@@ -293,15 +293,17 @@ def test_the_matrix_sees_targets_that_differ():
     assert matrix.differing([row("a", "1"), {**row("b", "2"), "error": "x"}]) == []
 
 
-@pytest.mark.parametrize("quantization, dtype, contraction, float_tolerance, same", [
-    ("int8", "int8", True, 1e-4, True), ("int8", "float32", True, 1e-4, False),
-    ("none", "float32", True, 1e-4, False), ("none", "float32", False, 1e-4, True),
-    ("float16", "float16", False, 2.0**-8, True), ("float16", "float16", False, 2.0**-5, False),
+@pytest.mark.parametrize("quantization, dtype, contraction, kernel, same", [
+    ("int8", "int8", True, None, True), ("int8", "float32", True, None, False),
+    ("none", "float32", True, "float32_conv2d_4x16__neon", False),
+    ("none", "float32", False, "float32_conv2d_4x16__neon", True),
+    ("float16", "float16", False, "float16_conv2d_4x16__neon", True),
+    ("float16", "float16", False, "float16_conv2d_8x16__neon_fp16", False),
 ])
-def test_the_matrix_knows_what_is_the_same_everywhere(quantization, dtype, contraction,
-                                                      float_tolerance, same):
+def test_the_matrix_knows_what_is_the_same_everywhere(quantization, dtype, contraction, kernel,
+                                                      same):
     manifest = {"config": {"quantization": quantization}, "knobs": {"contraction": contraction},
-                "float_tolerance": float_tolerance, "steps": [{"dtype": dtype}]}
+                "steps": [{"dtype": dtype, "kernel": kernel}]}
     assert matrix.same_everywhere(manifest) is same
 
 
