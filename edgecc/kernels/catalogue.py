@@ -17,6 +17,7 @@ from edgecc.kernels import (
     depthwise_int8,
     depthwise_mve,
     depthwise_neon,
+    depthwise_vnni,
     fixed,
     float16,
     fully_connected_float,
@@ -44,6 +45,6 @@ MODULES = (conv2d_int8, compact_int8, depthwise_int8, fully_connected_int8, conv
            quantize, transpose, copy, take, interpolate, fixed, broadcast, compare, reduce,
            normalize, matmul, matmul_int8, matmul_dsp, recentre, conv2d_mve, depthwise_mve,
            conv2d_dsp, depthwise_dsp, depthwise_neon, convert, grouped_product, grouped_rounded,
-           depthwise_half)
+           depthwise_half, depthwise_vnni)
 KERNELS = tuple(record for module in MODULES for record in module.KERNELS)
 KERNELS += tuple(float16.derived(KERNELS))

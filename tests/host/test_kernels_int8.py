@@ -11,6 +11,7 @@ from edgecc.kernels import (
     compact_int8,
     conv2d_int8,
     depthwise_int8,
+    depthwise_vnni,
     fully_connected_int8,
     short_sums,
 )
@@ -160,5 +161,5 @@ DEPTHWISE = [
 
 @pytest.mark.parametrize("target, part", RUNS)
 def test_depthwise_equals_reference(target, part):
-    check(target, part, depthwise_int8.KERNELS + compact_int8.KERNELS,
+    check(target, part, depthwise_int8.KERNELS + compact_int8.KERNELS + depthwise_vnni.KERNELS,
           DEPTHWISE + wide(DEPTHWISE[:2]) + short(DEPTHWISE[1:3]))

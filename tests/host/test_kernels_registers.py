@@ -19,6 +19,7 @@ from edgecc.kernels import (
     depthwise_dsp,
     depthwise_mve,
     depthwise_neon,
+    depthwise_vnni,
     matmul_dsp,
     matmul_int8,
 )
@@ -34,7 +35,7 @@ LAYERS = (  # long enough along K for a loop over it
     Conv2d("int8", 1, 16, 16, 32, 64, 3, 3, strides=(2, 2), pads=(0, 0, 1, 1)),
     Conv2d("int8", 1, 7, 7, 256, 64, 1, 1),
     Conv2d("int8", 1, 8, 8, 128, 64, 1, 1, strides=(2, 2), residual=True),
-    Conv2d("int8", 1, 6, 7, 64, 64, 3, 3, pads=(1, 1, 1, 1), groups=64),
+    Conv2d("int8", 1, 6, 26, 64, 64, 3, 3, pads=(1, 1, 1, 1), groups=64),
     FullyConnected("int8", 1, 640, 128),
     FullyConnected("int8", 6, 640, 128),
     MatMul("int8", (), 64, 640, 128, (640, 1), (128, 1)),
@@ -54,7 +55,7 @@ WIDE = (  # a row has several tiles, so that they are a loop; ends of every kind
     Conv2d("int8", 1, 4, 33, 16, 16, 1, 1, residual=True, short_sums=True),
 )
 MODULES = (conv2d_int8, conv2d_dsp, conv2d_mve, depthwise_dsp, depthwise_mve, depthwise_neon,
-           matmul_dsp, matmul_int8)
+           depthwise_vnni, matmul_dsp, matmul_int8)
 
 
 @dataclass(frozen=True)
