@@ -2,8 +2,8 @@
 
 A row of 16 (or 8) channels is one statement (`isa/neon_walk.py`), which reads the image where it
 lies and knows what is left and right of it. If only the first and last rows have padding above or
-below, they have statements with fewer rows of the kernel (`edges.py`); otherwise rows of padding
-are one in scratch. Rows and blocks of channels are TIR.
+below, they have statements with fewer rows of the kernel (`edges.py`) where rows are long enough;
+otherwise rows of padding are one in scratch. Rows and blocks of channels are TIR.
 """
 
 from __future__ import annotations

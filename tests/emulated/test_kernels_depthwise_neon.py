@@ -36,8 +36,8 @@ LAYERS = [
     *(depthwise(4, w, 16, 3, 3, pads=(0, left, 0, right))
       for w, left, right in ((14, 3, 2), (13, 4, 0), (2, 0, 5), (1, 6, 6))),
     depthwise(2, 9, 16, 3, 3, n=3, pads=(2, 0, 2, 0)),
-    depthwise(9, 9, 16, 3, 3, n=2, strides=(3, 3), pads=(3, 0, 0, 0)),
-    depthwise(8, 9, 16, 5, 3, n=2, strides=(3, 1), pads=(1, 1, 2, 1)),
+    depthwise(9, 37, 16, 3, 3, n=2, strides=(3, 3), pads=(3, 0, 0, 0)),
+    depthwise(8, 14, 16, 5, 3, n=2, strides=(3, 1), pads=(1, 1, 2, 1)),
 ]
 LAYERS += short(LAYERS[:16:2])
 

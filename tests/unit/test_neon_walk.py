@@ -84,6 +84,10 @@ def test_edges_of_one_height_share_statements():
     assert [len(bands) for bands in Plan(uneven).shared] == [1, 1, 1]
 
 
+def test_edges_of_short_rows_are_not_worth_constants_of_their_own():
+    assert [len(Plan(replace(layer(pads=(1, 1, 1, 1)), w=w)).bands) for w in (11, 12)] == [1, 3]
+
+
 def test_an_edge_of_nothing_but_padding_reads_the_row_of_padding():
     plan = Plan(layer(strides=(3, 3), pads=(3, 0, 0, 0)))
     assert len(plan.bands) == 1 and plan.scratch_bytes() > 0
