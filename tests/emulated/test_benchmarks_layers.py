@@ -21,14 +21,14 @@ def test_layers_keep_their_share(isa):
 
 @pytest.mark.parametrize("isa", ["vnni", "avxvnni"])
 def test_layers_keep_their_share_of_vnni(isa):
-    """A layer with padding and a pointwise one: each step takes microseconds."""
+    """A layer with padding, a pointwise and the depthwise ones: each step takes microseconds."""
     if reason := layers.why_not(isa):
         pytest.skip(reason)
     try:
-        rows = layers.measured(isa, layers.LAYERS[1:3])
+        rows = layers.measured(isa, layers.LAYERS[1:3] + layers.LAYERS[4:])
     except layers.stepped.NotTraced as error:
         pytest.skip(str(error))
-    assert len(rows) == 2 and all(row["reached"] for row in rows), layers.table(rows)
+    assert len(rows) == 4 and all(row["reached"] for row in rows), layers.table(rows)
 
 
 @pytest.mark.parametrize("code, error", [(3, "NotTraced"), (4, "RuntimeError")])
@@ -45,6 +45,16 @@ def test_a_layer_below_its_limit_is_marked():
     slow = layers.row("dotprod", layer, step, layer.macs // 11)
     assert not slow["reached"] and layers.table([slow]).endswith("below")
     assert layers.row("dotprod", layer, step, layer.macs // 12)["reached"]
+
+
+def test_depthwise_layers_are_held_to_twice_the_best_peer():
+    layer, step = layers.LAYERS[4], {"kernel": "int8_depthwise_1x16__generic"}
+    best = min(layers.counted("vnni", layer))
+    twice = layers.row("vnni", layer, step, best // 2)
+    assert twice["reached"] and twice["times"] == pytest.approx(2, rel=1e-4)
+    assert not layers.row("vnni", layer, step, best // 2 + 10)["reached"]
+    alone = layers.row("avxvnni", layer, step, best)
+    assert alone["times"] is alone["limit"] is None and alone["reached"]
 
 
 def test_products_with_the_padding_are_not_counted():
