@@ -35,14 +35,14 @@ static long call4(long n, long a, long b, long c, long d) {
 #elif defined(__riscv) && __riscv_xlen == 64
 #define ARCHITECTURE "riscv64"
 enum { SYS_open = 56, SYS_close = 57, SYS_read = 63, SYS_write = 64, SYS_exit = 93,
-       SYS_affinity = 123, SYS_uname = 160 };
+       SYS_affinity = 123, SYS_uname = 160, SYS_hwprobe = 258 };
 #define START "mv a0, sp\nandi sp, sp, -16\ncall probe_main\n"
 #define ELF_MACHINE 243
 #define TRIPLES "riscv64-linux-gnu"
 static long call4(long n, long a, long b, long c, long d) {
     register long a7 __asm__("a7") = n, a0 __asm__("a0") = a, a1 __asm__("a1") = b;
-    register long a2 __asm__("a2") = c, a3 __asm__("a3") = d;
-    __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2), "r"(a3) : "memory");
+    register long a2 __asm__("a2") = c, a3 __asm__("a3") = d, a4 __asm__("a4") = 0;
+    __asm__ volatile("ecall" : "+r"(a0) : "r"(a7), "r"(a1), "r"(a2), "r"(a3), "r"(a4) : "memory");
     return a0;
 }
 #elif defined(__arm__)
@@ -259,6 +259,30 @@ static void features(word hwcap, word hwcap2) {
     feature("armv7-neon", neon && vfpv4);
 }
 #else
+/* Whether a file names an extension, "_zfh" for one, and not only longer ones ("_zfhmin"). */
+static word names(const char *path, const char *extension) {
+    word at = 0, found = 0;
+    in.file = open_file(path);
+    in.held = in.at = 0;
+    if (in.file < 0) return 0;
+    for (int c; !found && (c = next_byte()) >= 0;) {
+        found = !extension[at] && !(c >= 'a' && c <= 'z');
+        at = extension[at] == c ? at + 1 : extension[0] == c;
+    }
+    call4(SYS_close, in.file, 0, 0, 0);
+    return found;
+}
+
+/* Zfh and Zvfh: bits 27 and 30 of key 4. Source: Linux, Documentation/arch/riscv/hwprobe.rst.
+ * Kernels before 6.8 do not tell, or only in /proc/cpuinfo. */
+static word float16_arithmetic(void) {
+    struct { long key; word value; } pair = {4, 0};
+    word both = (word)1 << 27 | (word)1 << 30;
+    long failed = call4(SYS_hwprobe, (long)&pair, 1, 0, 0);
+    if (!failed && (pair.value & both) == both) return 1;
+    return names("/proc/cpuinfo", "_zfh") && names("/proc/cpuinfo", "_zvfh");
+}
+
 /* Bits: one per letter of the base ISA string. The vector registers' bytes are CSR vlenb. */
 static void features(word hwcap, word hwcap2) {
     (void)hwcap2;
@@ -274,6 +298,7 @@ static void features(word hwcap, word hwcap2) {
     feature("rvv128", bytes >= 16);
     feature("rvv256", bytes >= 32);
     feature("rvv512", bytes >= 64);
+    feature("zvfh", bytes >= 16 && float16_arithmetic());
 }
 #endif
 

@@ -26,7 +26,8 @@ FEATURES = {
     "x86_64": frozenset({"avx2", "fma", "f16c", "avxvnni", "avx512f", "avx512dq", "avx512bw",
                          "avx512vl", "avx512vnni"}),
     "aarch64": frozenset({"neon", "fma", "fp16", "dotprod", "sve", "sve2", "i8mm", "bf16"}),
-    "riscv64": frozenset({"i", "m", "a", "f", "d", "c", "rv64gc", "rvv128", "rvv256", "rvv512"}),
+    "riscv64": frozenset({"i", "m", "a", "f", "d", "c", "rv64gc", "rvv128", "rvv256", "rvv512",
+                          "zvfh"}),
     "armv7l": frozenset({"vfp", "armv7-neon"}),
 }
 """What the probe can tell on each architecture."""

@@ -10,6 +10,8 @@ clang:clang tcc:tcc make:make cmake:cmake aarch64-linux-gnu-gcc:gcc-aarch64-linu
 qemu-system-arm:qemu-system-arm qemu-system-riscv32:qemu-system-misc
 arm-none-eabi-gcc:gcc-arm-none-eabi riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf"
 
+sh "$(dirname "$0")/newer-qemu.sh" || echo "setup     newer-qemu.sh failed" >&2
+
 missing=""
 for pair in $wanted; do
     command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair#*:}"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import zvfh
 from kernel_harness import Case, run_cases
 
 from edgecc.kernels.reference import reference
@@ -20,7 +21,8 @@ UNTOUCHED = 0x5A  # what the harness fills outputs with
 def named(target_name):
     """A target by name, or a level of x86-64 that runs natively (QEMU's AVX2 loads too much)."""
     if target_name not in LEVELS:
-        return get_target(target_name)
+        target = zvfh.narrow() if target_name == zvfh.NARROW else get_target(target_name)
+        return zvfh.emulated(target) if "zvfh" in target.features else target
     return replace(get_target(LEVELS[target_name]), name="host", emulator=())
 
 

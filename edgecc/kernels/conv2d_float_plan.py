@@ -133,4 +133,5 @@ class Plan:
         if self.sums:
             per_vector += half_tile.FLUSH / half_tile.LONGEST
         copies = s.n * s.h * s.w * s.c / 4 if self.ringed else 0
-        return 50 + s.macs * per_vector / shape.lanes / filled + copies
+        products = s.macs * per_vector / shape.lanes / filled
+        return 50 + products * self.isa.weight + copies

@@ -15,11 +15,10 @@ import numpy as np
 
 from edgecc.kernels import depthwise_float, half_reference, half_tile
 from edgecc.kernels.conv2d_float import open_kernel
-from edgecc.kernels.elementwise import bounded, header, joined, word
+from edgecc.kernels.elementwise import bounded, header, joined, vector_bytes, word
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Conv2d
 
-LANES = 8  # of a vector
 MOST = 15  # power of two that is a half
 
 
@@ -40,7 +39,7 @@ def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
 
 def build(spec: Conv2d, symbol: str, target: Any) -> Any:
     with open_kernel(spec, symbol, 0, "float16") as k:
-        HalfRow(k, spec, LANES, depthwise_float.PIXELS).emit_all()
+        HalfRow(k, spec, vector_bytes(target) // 2, depthwise_float.PIXELS).emit_all()
     return k.func
 
 
@@ -73,10 +72,11 @@ class HalfRow(depthwise_float.Row):
         return finish
 
 
-KERNELS = (
-    KernelRecord("float16_conv2d_depthwise__neon_fp16", "conv2d", "float16",
-                 frozenset({"neon", "fp16"}), accepts,
+KERNELS = tuple(
+    KernelRecord(f"float16_conv2d_depthwise__{isa}", "conv2d", "float16", requires, accepts,
                  lambda spec: 0.5 * depthwise_float.cost(spec), lambda spec: spec.n * spec.oh,
-                 pack, build, fast=True,
-                 wants=frozenset({"vectors"}), half=True, law=half_reference.depthwise),
+                 pack, build, fast=True, wants=frozenset({"vectors"}), half=True,
+                 law=half_reference.depthwise)
+    for isa, requires in (("neon_fp16", frozenset({"neon", "fp16"})),
+                          ("zvfh", frozenset({"zvfh"})))
 )

@@ -22,7 +22,8 @@ class FloatIsa:
     """Lanes of a float32 vector; the most vectors of output channels in a tile, and the most
     accumulators (rows times vectors). `by_lane`: multiply by one lane of a vector of activations
     rather than by a value loaded into all lanes. `half`: the vectors are of float16, which
-    half_tile.py multiplies. `wants`: see KernelRecord."""
+    half_tile.py multiplies. `weight`: what its instructions count in costs, beside those of the
+    core's other instruction sets. `wants`: see KernelRecord."""
 
     name: str
     requires: frozenset[str]
@@ -31,6 +32,7 @@ class FloatIsa:
     accumulators: int
     by_lane: bool = False
     half: bool = False
+    weight: float = 1.0
     wants: frozenset[str] = frozenset({"vectors"})
 
 

@@ -16,14 +16,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgecc.kernels.elementwise import word
-from edgecc.kernels.float_tile import FloatIsa, Shape, Tile
+from edgecc.kernels.float_tile import RVV_GROUPS, FloatIsa, Shape, Tile
 from edgecc.kernels.halves import Halves
 
 LONGEST = 48  # products that are summed in float16
 FLUSH = 7  # instructions that add a vector of halves to its float32 sums
 SCALE_WORD = 2  # of the header
 
-ISAS = (FloatIsa("neon_fp16", frozenset({"neon", "fp16"}), 8, 2, 16, by_lane=True, half=True),)
+ISAS = (
+    FloatIsa("neon_fp16", frozenset({"neon", "fp16"}), 8, 2, 16, by_lane=True, half=True),
+    *(FloatIsa(f"rvv{bits}_zvfh", frozenset({f"rvv{bits}", "zvfh"}), bits // 16 * group, columns,
+               accumulators, half=True, weight=0.5)  # as many lanes in half the registers
+      for bits in (128, 256) for group, columns, accumulators in RVV_GROUPS),
+)
 
 
 def is_long(taps: int) -> bool:

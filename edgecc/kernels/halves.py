@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-CONVERTING = ({"neon"}, {"armv7-neon"}, {"f16c"}, {"mve"}, {"fpu32", "thumb2"})
+CONVERTING = ({"neon"}, {"armv7-neon"}, {"f16c"}, {"mve"}, {"fpu32", "thumb2"}, {"zvfh"})
 """Features of which any set is enough for instructions that convert."""
 
 EXPONENT = 0x0F800000  # a half's exponent of ones, where float32 has its exponent

@@ -1,6 +1,7 @@
 """float16 under QEMU: converted by instructions or in integers, computed in float32 or, where a
 core has such vectors, in float16."""
 
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import kernel_problems as problems
 import numpy as np
 import pipeline_models
 import pytest
+import zvfh
 from bare_metal import run_bare_metal
 from halved import UNIT, half_model, half_problems
 from kernel_checks import EMULATED, cases, check, compare, named
@@ -17,6 +19,7 @@ from kernel_harness import run_cases
 import edgecc
 from edgecc.kernels import contraction, convert, pool2d, tiles
 from edgecc.kernels.reference import reference
+from edgecc.targets import get_target
 from edgecc.tolerance import EXACT, STORED
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "host"))
@@ -30,11 +33,12 @@ from test_float16_kernels import (  # noqa: E402
 )
 
 pytestmark = pytest.mark.emulated
-IN_HALF = ("raspberry-pi-5",)
+IN_HALF = ("raspberry-pi-5", "spacemit-k1-zvfh")
+slow = pytest.mark.slow
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", EMULATED)
+@pytest.mark.parametrize("target", (*EMULATED, "spacemit-k1-zvfh"))
 def test_stored_halves_equal_their_reference(target):
     made = cases([*list(elements())[::7], *weighted(6)], target, [*ELEMENTS, *WEIGHTED])
     made = [case for case in made if not case.record.half]
@@ -43,7 +47,7 @@ def test_stored_halves_equal_their_reference(target):
                 f"{case.record.name} {case.spec.text()}")
 
 
-@pytest.mark.parametrize("target", EMULATED)
+@pytest.mark.parametrize("target", (*EMULATED, "spacemit-k1-zvfh"))
 def test_every_half_is_converted_exactly(target):
     ups = convert.Convert("float16", "float32", 1 << 16), [every_half()], {}
     near = near_halves()
@@ -102,10 +106,14 @@ def same_bytes(made, target):
         assert not wrong.any(), f"{where}: {wrong.sum()} of {wrong.size} differ"
 
 
-@pytest.mark.parametrize("target", IN_HALF)
-def test_kernels_that_add_in_float16_give_the_bytes_of_their_law(target):
-    made = adding_cases([*adding(), *beyond()], target)
-    assert len(made) > 80 and {case.record.op for case in made} == {"conv2d", "fully_connected"}
+@pytest.mark.parametrize("target, step", [
+    ("raspberry-pi-5", 1), ("spacemit-k1-zvfh", 4), pytest.param("spacemit-k1-zvfh", 1, marks=slow),
+    pytest.param("zvfh-128", 1, marks=slow)])
+def test_kernels_that_add_in_float16_give_the_bytes_of_their_law(target, step):
+    """Every `step`th problem."""
+    made = adding_cases([*adding(), *beyond()][::step], target)
+    assert len(made) > (80 if step == 1 else 40)
+    assert {case.record.op for case in made} == {"conv2d", "fully_connected"}
     same_bytes(made, target)
 
 
@@ -182,14 +190,20 @@ def test_models_run_in_half_the_memory(target):
     assert np.abs(half.run(sample, board=board)["y"] - answer).max() < 0.01 * np.abs(answer).max()
 
 
-def test_golden_vectors_of_halves_are_exact():
+@pytest.mark.parametrize("target", IN_HALF)
+def test_golden_vectors_of_halves_are_exact(target, monkeypatch):
+    if "zvfh" in get_target(target).features:
+        folder = str(Path(zvfh.needed()).parent)
+        monkeypatch.setenv("PATH", folder + os.pathsep + os.environ["PATH"])
     proto = pipeline_models.network()
     proto.graph.node.pop()  # the Softmax
     proto.graph.node[-1].output[0] = "y"
-    bundle = edgecc.compile(proto, target="raspberry-pi-5", name="net",
+    bundle = edgecc.compile(proto, target=target, name="net",
                             shapes={"x": (1, 3, 12, 12)}, quantization="float16")
     assert bundle.manifest["float_tolerance"] == EXACT
-    assert bundle.bench("emulated-raspberry-pi-5").to_json()["golden"] == "pass"
+    assert any("__rvv256_zvfh" in (step["kernel"] or "") or "fp16" in (step["kernel"] or "")
+               for step in bundle.manifest["steps"])
+    assert bundle.bench(f"emulated-{target}").to_json()["golden"] == "pass"
 
 
 @pytest.mark.parametrize("target", ["host", "host-avx2", "raspberry-pi-5", "riscv64-generic"])

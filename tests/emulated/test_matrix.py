@@ -46,7 +46,8 @@ LIMITS = {
 
 
 def test_every_target_runs_two_models_and_every_model_on_two_targets():
-    linux = {t.name for t in all_targets().values() if t.runner == "linux"}
+    linux = {t.name for t in all_targets().values()
+             if t.runner == "linux" and "zvfh" not in t.features}  # that is for float16 only
     runs = [target for targets in COVER.values() for target in targets]
     assert set(runs) == linux and min(runs.count(target) for target in linux) >= 2
     assert set(COVER) == {*whole_models.FILES, *whole_models.NETS}

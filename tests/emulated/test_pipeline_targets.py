@@ -15,7 +15,8 @@ SAMPLES = pipeline_models.samples()
 EVERY_DAY = ("generic-aarch64", "rk3588", "generic-aarch64-i8mm", "armv7-neon",
              "riscv64-generic", "riscv64-generic-v", "spacemit-k1", "x86-64-v3")
 EMULATED = [target.name for target in all_targets().values()
-            if target.runner == "linux" and target.emulator]
+            if target.runner == "linux" and target.emulator
+            and "zvfh" not in target.features]  # needs a newer QEMU: test_float16_emulated.py
 
 
 def compiled(target):
