@@ -44,7 +44,8 @@ static void write_out(const void *p, size_t n) { fwrite(p, 1, n, out); }
 
 @dataclass
 class Case:
-    """One kernel call. `alias` maps an output index to the input index it shares memory with.
+    """One kernel call. `alias` maps an output index to the input index it shares memory with;
+    `before`: the output begins so many bytes before the first input and may overwrite it.
 
     `parts`, where given, are (begin, end) of several calls on the same inputs and outputs, each
     with scratch of its own.
@@ -59,6 +60,7 @@ class Case:
     end: int | None = None
     alias: dict | None = None
     parts: list | None = None
+    before: int | None = None
 
     def calls(self):
         end = self.record.extent(self.spec) if self.end is None else self.end
@@ -104,7 +106,12 @@ def _call(case, symbol, data):
     names, lines, results = [], [], []
     for i, array in enumerate(case.inputs):
         data.append(np.ascontiguousarray(array).tobytes())
-        lines.append(f"void *x{i} = given({array.nbytes}, {array.itemsize});")
+        if i == 0 and case.before is not None:
+            whole = case.before + array.nbytes
+            lines.append(f"void *x0 = (char *)guarded({whole}, {array.itemsize}) + {case.before};"
+                         f" fread(x0, 1, {array.nbytes}, in);")
+        else:
+            lines.append(f"void *x{i} = given({array.nbytes}, {array.itemsize});")
         names.append(f"x{i}")
     if packed.size:
         data.append(packed.tobytes())
@@ -114,6 +121,8 @@ def _call(case, symbol, data):
         n = int(np.prod(shape)) * np.dtype(dtype).itemsize
         made = f"x{case.alias[i]}" if case.alias and i in case.alias else (
             f"guarded({n}, {np.dtype(dtype).itemsize})")
+        if case.before is not None:
+            made = f"(char *)x0 - {case.before}"
         lines.append(f"void *y{i} = {made};")
         names.append(f"y{i}")
         results.append(f"write_out(y{i}, {n});")

@@ -22,6 +22,7 @@ from edgecc.kernels.int8_packing import HEADER_BYTES, Columns, header, pack_bloc
 from edgecc.kernels.int8_parameters import Parameters
 from edgecc.kernels.int8_tile import Tile
 from edgecc.kernels.isa import base, dsp, scalar
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import padded
@@ -45,6 +46,9 @@ class Plan:
     @property
     def extent(self) -> int:
         return self.spec.n * self.spec.oh
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.spec.ow)
 
     @property
     def channels(self) -> int:

@@ -20,6 +20,7 @@ from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa.dsp import Dsp
 from edgecc.kernels.isa.dsp_loop import Loop
 from edgecc.kernels.isa.dsp_tile import Tile
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.ring import padded
 from edgecc.kernels.spec import Conv2d
 from edgecc.kernels.widened_rows import RowsShape
@@ -75,6 +76,11 @@ class Plan:
     @property
     def extent(self) -> int:
         return -(-self.row_length // self.mr) if self.flat else self.spec.n * self.rows.places
+
+    def over_input(self) -> int | None:
+        if not self.flat and self.rows.classes > 1:
+            return None  # rows are visited in another order
+        return distance_bytes(self.spec, self.mr if self.flat else self.spec.ow)
 
     @property
     def rows(self) -> RowsShape:

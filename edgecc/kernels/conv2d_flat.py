@@ -27,10 +27,10 @@ class Flat:
     def emit(self) -> None:
         from edgecc.kernels import tir
 
-        begin, end, tiles = self.k.begin, self.k.end, self.plan.panel_tiles
+        begin, end, tiles = self.k.begin, self.k.end, self.plan.part_tiles
         if self.plan.by_columns:
             self._some_blocks(begin, end)
-        elif not self.plan.panelled or tiles >= self.plan.row_tiles:
+        elif tiles >= self.plan.row_tiles:
             self._some_rows(begin, end)
         else:
             with tir.loop(0, (end - begin + (tiles - 1)) // tiles) as turn:

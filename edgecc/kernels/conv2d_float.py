@@ -30,7 +30,7 @@ def open_kernel(spec: Conv2d, symbol: str, scratch: int, kind: str = "float32") 
     inputs = [(kind, spec.n * spec.h * spec.w * spec.c)]
     return tir.kernel(symbol, inputs=inputs + [result] * spec.residual, outputs=[result],
                       weights=True, scratch=(kind, scratch) if scratch else None,
-                      may_alias=spec.residual)
+                      may_alias=True)
 
 
 class Rows:
@@ -250,6 +250,7 @@ def record(isa: FloatIsa) -> KernelRecord:
         fast=isa.lanes > 1 and isa.name != "generic",
         wants=isa.wants,
         half=isa.half,
+        over_input=lambda spec: Plan(spec, isa).over_input(),
         law=half_reference.tiled if isa.half else None,
     )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from edgecc.kernels import float_tile, half_tile
 from edgecc.kernels.float_tile import FloatIsa, Shape
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.ring import RingShape
 from edgecc.kernels.spec import Conv2d
 
@@ -81,6 +82,9 @@ class Plan:
     @property
     def extent(self) -> int:
         return self.bands * self.shares
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.line if self.pointwise else self.band * self.spec.ow)
 
     @property
     def ringed(self) -> bool:

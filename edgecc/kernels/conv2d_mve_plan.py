@@ -16,6 +16,7 @@ from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa.mve import Mve
 from edgecc.kernels.isa.mve_loop import STEP, Loop
 from edgecc.kernels.mve_end import LANES
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
@@ -71,6 +72,9 @@ class Plan:
     @property
     def extent(self) -> int:
         return -(-self.row_length // self.mr) if self.flat else self.spec.n * self.spec.oh
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.mr if self.flat else self.spec.ow)
 
     @property
     def columns_kept(self) -> int:

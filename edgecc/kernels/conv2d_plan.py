@@ -15,6 +15,7 @@ import numpy as np
 from edgecc.kernels.edges import Edges, edges
 from edgecc.kernels.int8_packing import Columns, block_bytes, header, pack_blocks, wrapped
 from edgecc.kernels.isa import base
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.patches import LOAD, Patches
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
@@ -22,6 +23,7 @@ from edgecc.kernels.spec import Conv2d
 UNROLLED_ROWS = 3  # kernel rows written out where what runs innermost is one statement
 PANEL_BYTES = 1 << 14  # half a small first cache
 FEW_TILES = 8  # fewer tiles of rows than this are no work for several threads
+PART_TILES = 8  # on cores without vectors: a block of columns costs some 20 instructions anew
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ class Plan:
         most = self.row_tiles if self.by_columns else max(1, PANEL_BYTES // size)
         panels = -(-self.row_tiles // most)
         return -(-self.row_tiles // panels)
+
+    @property
+    def part_tiles(self) -> int:
+        """Tiles of a matrix product that one block of columns after the other takes: a panel; on
+        cores without vectors few, so that what was read may be overwritten soon; else all."""
+        if self.panelled:
+            return self.panel_tiles
+        return min(PART_TILES, self.row_tiles) if self.isa.lanes == 1 else self.row_tiles
 
     @property
     def panel_elements(self) -> int:
@@ -166,6 +176,12 @@ class Plan:
         if self.by_columns:
             return len(self.columns.blocks())
         return self.row_tiles if self.flat else self.spec.n * self.spec.oh
+
+    def over_input(self) -> int | None:
+        if self.by_columns:
+            return None
+        run = self.mr * self.part_tiles if self.flat else self.spec.ow
+        return distance_bytes(self.spec, run)
 
     def scratch_bytes(self) -> int:
         if self.direct:

@@ -23,6 +23,7 @@ from edgecc.kernels.isa import dsp_pairs
 from edgecc.kernels.isa.dsp import Dsp
 from edgecc.kernels.isa.dsp_pairs import FARTHEST, HEAD_BYTES, Sums
 from edgecc.kernels.isa.dsp_widen import CHANNELS, Blank, Widening
+from edgecc.kernels.overlap import distance_bytes, same_place
 from edgecc.kernels.ring import padded
 from edgecc.kernels.spec import Conv2d
 
@@ -81,6 +82,13 @@ class Plan:
     @property
     def extent(self) -> int:
         return self.spec.n * self.blocks
+
+    def over_input(self) -> int | None:
+        """On it: a block's rows are in scratch when they are written, and no other block takes
+        some of its channels again. A single block goes by rows."""
+        if same_place(self.spec) and self.spec.c % self.block == 0:
+            return 0
+        return distance_bytes(self.spec, self.spec.ow) if self.blocks == 1 else None
 
     def sums(self, outputs: int) -> Sums:
         spec = self.spec

@@ -18,6 +18,7 @@ import numpy as np
 from edgecc.kernels.conv2d_float import open_kernel
 from edgecc.kernels.elementwise import across, header, joined, vector_bytes
 from edgecc.kernels.float_tile import HEADER_BYTES, Epilogue
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Conv2d
 
@@ -253,5 +254,6 @@ def cost(spec: Conv2d) -> float:
 
 KERNELS = (
     KernelRecord("float32_conv2d_depthwise__generic", "conv2d", "float32", frozenset(), accepts,
-                 cost, lambda spec: spec.n * spec.oh, pack, build, fast=True),
+                 cost, lambda spec: spec.n * spec.oh, pack, build, fast=True,
+                 over_input=lambda spec: distance_bytes(spec, spec.ow)),
 )

@@ -16,6 +16,7 @@ import numpy as np
 from edgecc.kernels import depthwise_float, half_reference, half_tile
 from edgecc.kernels.conv2d_float import open_kernel
 from edgecc.kernels.elementwise import bounded, header, joined, vector_bytes, word
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.spec import Conv2d
 
@@ -76,7 +77,8 @@ KERNELS = tuple(
     KernelRecord(f"float16_conv2d_depthwise__{isa}", "conv2d", "float16", requires, accepts,
                  lambda spec: 0.5 * depthwise_float.cost(spec), lambda spec: spec.n * spec.oh,
                  pack, build, fast=True, wants=frozenset({"vectors"}), half=True,
-                 law=half_reference.depthwise)
+                 law=half_reference.depthwise,
+                 over_input=lambda spec: distance_bytes(spec, spec.ow))
     for isa, requires in (("neon_fp16", frozenset({"neon", "fp16"})),
                           ("zvfh", frozenset({"zvfh"})))
 )

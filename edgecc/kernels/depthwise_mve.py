@@ -20,6 +20,7 @@ from edgecc.kernels.depthwise_plan import NOT_DEPTHWISE
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa.mve import VMLADAVA, Mve
 from edgecc.kernels.mve_end import LANES, End
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.planned import planned
 from edgecc.kernels.ring import padded
 from edgecc.kernels.spec import Conv2d
@@ -48,6 +49,9 @@ class Plan:
     @property
     def extent(self) -> int:
         return self.spec.n * self.spec.oh
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.spec.ow)
 
     def scratch_bytes(self) -> int:
         return WORD * self.width * self.channels

@@ -21,6 +21,7 @@ from edgecc.kernels.isa import neon_walk
 from edgecc.kernels.isa.neon import NeonEnd
 from edgecc.kernels.isa.neon_walk import MOST_ROWS, WIDTHS, End, Walk
 from edgecc.kernels.isa.neon_walk_lines import executed
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.ring import COPY_LANES, padded
 from edgecc.kernels.spec import Conv2d
 
@@ -114,6 +115,9 @@ class Plan:
         above, _, below, _ = self.spec.pads
         blank = (above or below) and len(self.bands) == 1
         return padded(self.spec.w * self.spec.c, COPY_LANES) if blank else 0
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.spec.ow)
 
     def accepts(self) -> str | None:
         s = self.spec

@@ -13,6 +13,7 @@ import numpy as np
 
 from edgecc.kernels.int8_packing import header, wrapped
 from edgecc.kernels.isa import base, dotprod, woven
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.ring import RingShape, padded
 from edgecc.kernels.spec import Conv2d
 
@@ -69,6 +70,9 @@ class Plan:
     @property
     def extent(self) -> int:
         return self.spec.n * self.spec.oh
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.spec.ow)
 
     def shifts(self) -> list[int]:
         """0, and 1 where some output of a tile starts on an odd column."""

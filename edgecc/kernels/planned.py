@@ -6,7 +6,7 @@ Whatever packing, cost and code must agree on is a property of the plan, and mad
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -29,6 +29,13 @@ class Plan(Protocol):
     def scratch_bytes(self) -> int: ...
 
 
+@runtime_checkable
+class Sliding(Protocol):
+    """A plan whose outputs may overwrite what its window slides over; see `KernelRecord`."""
+
+    def over_input(self) -> int | None: ...
+
+
 def planned(
     name: str, op: str, isa: Isa, plan: Callable[[Any], Plan], build: Callable[[Any, str], Any],
     code: Callable[[Any], str] | None = None,
@@ -49,4 +56,9 @@ def planned(
         fast=isa.fast,
         wants=isa.wants,
         code=code,
+        over_input=lambda spec: _over_input(plan(spec)),
     )
+
+
+def _over_input(plan: Plan) -> int | None:
+    return plan.over_input() if isinstance(plan, Sliding) else None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels.elementwise import header, nothing, vector_bytes, word
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.pool_law import averaged
 from edgecc.kernels.pool_window import VECTORS, Counts, Pooling, across_channels
 from edgecc.kernels.reference import pool_counts, pool_ratio
@@ -66,7 +67,7 @@ def _open(spec: Pool2d, symbol: str, weights: bool) -> Any:
 
     source = [(spec.dtype, spec.n * spec.h * spec.w * spec.c)]
     result = [(spec.dtype, spec.n * spec.oh * spec.ow * spec.c)]
-    return tir.kernel(symbol, inputs=source, outputs=result, weights=weights)
+    return tir.kernel(symbol, inputs=source, outputs=result, weights=weights, may_alias=True)
 
 
 def build_max(spec: Pool2d, symbol: str, target: Any) -> Any:
@@ -251,15 +252,21 @@ def _cost(per_position: float, per_output: float) -> Any:
     return cost
 
 
+def _over_input(spec: Pool2d) -> int | None:
+    return distance_bytes(spec, spec.ow)
+
+
 KERNELS = (
     KernelRecord("int8_pool2d_max__generic", "pool2d", "int8", frozenset(), _accepts("max"),
-                 _cost(0.15, 0.2), extent, nothing, build_max, fast=True),
+                 _cost(0.15, 0.2), extent, nothing, build_max, fast=True,
+                 over_input=_over_input),
     KernelRecord("int8_pool2d_average__generic", "pool2d", "int8", frozenset(),
                  _accepts("average"), _cost(0.2, 2.0), extent, pack_average, build_average_int8,
-                 fast=True),
+                 fast=True, over_input=_over_input),
     KernelRecord("float32_pool2d_max__generic", "pool2d", "float32", frozenset(), _accepts("max"),
-                 _cost(0.6, 0.5), extent, nothing, build_max, fast=True),
+                 _cost(0.6, 0.5), extent, nothing, build_max, fast=True,
+                 over_input=_over_input),
     KernelRecord("float32_pool2d_average__generic", "pool2d", "float32", frozenset(),
                  _accepts("average"), _cost(0.6, 1.0), extent, nothing, build_average_float,
-                 fast=True, law=averaged),
+                 fast=True, law=averaged, over_input=_over_input),
 )

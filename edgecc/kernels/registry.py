@@ -34,6 +34,8 @@ class KernelRecord:
     serves every spec of the same text. They are the choice for small code.
     `law(spec, inputs, constants)`: what it computes, to the byte, where that is not the operator's
     reference. `half`: it adds in float16, so inputs that differ a little change all its roundings.
+    `over_input(spec)`: the bytes by which the output must lie before the first input at least to
+    overwrite it, if one call computes it all (0: on it, and nowhere else); None if it may not.
     """
 
     name: str
@@ -51,6 +53,7 @@ class KernelRecord:
     code: Callable[[Any], str] | None = None
     law: Law | None = None
     half: bool = False
+    over_input: Callable[[Any], int | None] = lambda spec: None
 
 
 def all_kernels() -> tuple[KernelRecord, ...]:

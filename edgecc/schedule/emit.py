@@ -8,6 +8,7 @@ from typing import Any
 
 from edgecc.kernels import math_spec
 from edgecc.kernels import spec as specs
+from edgecc.kernels.registry import KernelRecord
 from edgecc.schedule import layout as lay
 from edgecc.schedule.arrange import Arranged
 from edgecc.schedule.calls import call_of, stored_shape
@@ -180,7 +181,8 @@ def _kernel(work: _Emitting, op: Op, step: str) -> Kernel:
              for name, shape in zip((*op.inputs, op.output), (*call.inputs, call.output),
                                     strict=True)]
     return Kernel(step, call.spec, record.name, tuple(views[:-1]), (views[-1],), call.constants,
-                  record.scratch_bytes(call.spec), _in_place(call.spec, views), call.spec.macs,
+                  record.scratch_bytes(call.spec),
+                  (*_in_place(call.spec, views), *_over_input(record, call.spec)), call.spec.macs,
                   op.nodes, why)
 
 
@@ -189,6 +191,13 @@ def _label(work: _Emitting, name: str, shape: tuple[int, ...]) -> str:
         return "NHWC"
     stored, label = stored_shape(work.arranged, name)
     return label if stored == shape else {1: "flat", 2: "NC"}.get(len(shape), "ND")
+
+
+def _over_input(record: KernelRecord, spec: specs.Spec) -> tuple[InPlace, ...]:
+    """Whether and where the output may overwrite what a window slides over."""
+    windowed = isinstance(spec, specs.Conv2d | specs.Pool2d)
+    distance = record.over_input(spec) if windowed else None
+    return () if distance is None else (InPlace(0, 0, distance),)
 
 
 def _in_place(spec: specs.Spec, views: list[View]) -> tuple[InPlace, ...]:

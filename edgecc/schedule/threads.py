@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from edgecc.errors import ConfigError
 from edgecc.kernels import registry
-from edgecc.schedule.program import Kernel, Program, Step
+from edgecc.kernels.spec import Conv2d, Pool2d
+from edgecc.schedule.program import InPlace, Kernel, Program, Step
 from edgecc.targets.target import Target
 
 LINE_BYTES = 64  # a cache line: two threads never write to the same one
@@ -48,13 +49,17 @@ def _spread(step: Step, threads: int, least: int) -> Step:
     if not isinstance(step, Kernel) or not _worth_it(step, least):
         return step
     scratch = shared_scratch(step.scratch_bytes, threads)
-    return replace(step, threads=threads, scratch_bytes=scratch)
+    return replace(step, threads=threads, scratch_bytes=scratch,
+                   in_place=tuple(pair for pair in step.in_place if _any_order(step, pair)))
 
 
 def _worth_it(step: Kernel, least: int) -> bool:
-    """Of `least` instructions, divisible, and not bound to an order of its rows (in place at a
-    distance)."""
+    """Of `least` instructions, and divisible."""
     record = registry.find(step.kernel)
-    ordered = any(pair.distance_bytes for pair in step.in_place)
-    return (record.extent(step.spec) > 1 and record.cost(step.spec) >= least
-            and not ordered)
+    return record.extent(step.spec) > 1 and record.cost(step.spec) >= least
+
+
+def _any_order(step: Kernel, pair: InPlace) -> bool:
+    """Whether threads may compute the step in place: not where a window slides over what they
+    overwrite."""
+    return pair.input > 0 or not isinstance(step.spec, Conv2d | Pool2d)

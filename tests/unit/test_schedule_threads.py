@@ -63,9 +63,12 @@ def test_every_thread_gets_its_chunk_of_instructions():
         assert step_of(made).threads == threads, chunk
 
 
-def test_a_step_in_place_at_a_distance_keeps_its_order():
-    made = spread(program(in_place=(InPlace(0, 0, 64),)), 4, TARGET)
-    assert step_of(made).threads == 1 and step_of(made).scratch_bytes == EACH
+def test_threads_do_not_share_what_a_window_slides_over():
+    """Its output may overwrite its input only if one thread computes all rows in order."""
+    pairs = (InPlace(0, 0, 64), InPlace(1, 0))
+    made = step_of(spread(program(in_place=pairs), 4, TARGET))
+    assert made.threads == 4 and made.in_place == (InPlace(1, 0),)
+    assert step_of(spread(program(in_place=pairs), 1, TARGET)).in_place == pairs
 
 
 @pytest.mark.parametrize(("changes", "said"), [
