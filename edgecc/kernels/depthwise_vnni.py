@@ -23,6 +23,7 @@ from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa.avx_vnni import AvxVnni
 from edgecc.kernels.isa.vnni import Vnni
 from edgecc.kernels.isa.weave import LANE, VECTORS, Weave
+from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.planned import planned
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape, chained, padded
@@ -72,6 +73,9 @@ class Plan:
     @property
     def extent(self) -> int:
         return self.spec.n * self.spec.oh
+
+    def over_input(self) -> int | None:
+        return distance_bytes(self.spec, self.spec.ow)
 
     def weight_bytes(self) -> int:
         """Per channel."""
