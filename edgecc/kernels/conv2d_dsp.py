@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgecc.kernels.conv2d_dsp_plan import GROUP, Plan
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.fully_connected_int8 import as_conv2d
 from edgecc.kernels.int8_packing import HEADER_BYTES
 from edgecc.kernels.int8_parameters import Parameters
@@ -24,15 +25,8 @@ TILES = ((3, 2), (2, 2), (1, 4))
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    from edgecc.kernels import tir
-
-    spec = plan.spec
-    size = spec.n * spec.oh * spec.ow * spec.k
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    inputs += [("int8", size)] if spec.residual else []
     scratch = ("int16", plan.scratch_bytes() // 2) if plan.scratch_bytes() else None
-    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                    scratch=scratch, may_alias=True) as k:
+    with open_kernel(plan.spec, symbol, scratch) as k:
         _Code(k, plan).emit()
     return k.func
 

@@ -15,22 +15,12 @@ from typing import Any
 
 from edgecc.kernels import half_reference, half_tile
 from edgecc.kernels.conv2d_float_plan import Plan
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.elementwise import accept_all
 from edgecc.kernels.float_tile import ISAS, Epilogue, FloatIsa, Taps, Tile
 from edgecc.kernels.registry import KernelRecord
 from edgecc.kernels.ring import Ring, RingShape
 from edgecc.kernels.spec import Conv2d
-
-
-def open_kernel(spec: Conv2d, symbol: str, scratch: int, kind: str = "float32") -> Any:
-    """`scratch` elements of `kind`, which is what the kernel computes in."""
-    from edgecc.kernels import tir
-
-    result = (kind, spec.n * spec.oh * spec.ow * spec.k)
-    inputs = [(kind, spec.n * spec.h * spec.w * spec.c)]
-    return tir.kernel(symbol, inputs=inputs + [result] * spec.residual, outputs=[result],
-                      weights=True, scratch=(kind, scratch) if scratch else None,
-                      may_alias=True)
 
 
 class Rows:
@@ -73,7 +63,7 @@ class Rows:
 def build(plan: Plan, symbol: str) -> Any:
     kind = "float16" if plan.isa.half else "float32"
     words = plan.scratch_bytes // (2 if plan.isa.half else 4)
-    with open_kernel(plan.spec, symbol, words, kind) as k:
+    with open_kernel(plan.spec, symbol, (kind, words) if words else None, kind) as k:
         if plan.isa.half:
             half_tile.wrap_ends(k)
         if plan.pointwise:

@@ -14,6 +14,7 @@ import numpy as np
 
 from edgecc.kernels.conv2d_flat import Flat
 from edgecc.kernels.conv2d_plan import Plan
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.edges import between, chosen, inside
 from edgecc.kernels.int8_packing import HEADER_BYTES, block_bytes
 from edgecc.kernels.int8_parameters import Parameters
@@ -39,16 +40,9 @@ from edgecc.kernels.ring import Ring, chained, padded
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    from edgecc.kernels import tir
-
-    spec, isa = plan.spec, plan.isa
-    size = spec.n * spec.oh * spec.ow * spec.k
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    inputs += [("int8", size)] if spec.residual else []
-    item_bytes = np.dtype(isa.activation_dtype).itemsize
-    scratch = None if plan.direct else (isa.activation_dtype, plan.scratch_bytes() // item_bytes)
-    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                    scratch=scratch, may_alias=True) as k:
+    kind = plan.isa.activation_dtype
+    scratch = None if plan.direct else (kind, plan.scratch_bytes() // np.dtype(kind).itemsize)
+    with open_kernel(plan.spec, symbol, scratch) as k:
         _Code(k, plan).emit()
     return k.func
 

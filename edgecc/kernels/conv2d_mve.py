@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgecc.kernels.conv2d_mve_plan import Plan
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.fully_connected_int8 import as_conv2d
 from edgecc.kernels.int8_packing import HEADER_BYTES
 from edgecc.kernels.isa.mve import Mve
@@ -27,12 +28,7 @@ UNROLLED_ROWS = 4
 def build(plan: Plan, symbol: str) -> Any:
     from edgecc.kernels import tir
 
-    spec = plan.spec
-    size = spec.n * spec.oh * spec.ow * spec.k
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    inputs += [("int8", size)] if spec.residual else []
-    with (tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                     scratch=("int8", plan.scratch_bytes()), may_alias=True) as k,
+    with (open_kernel(plan.spec, symbol, ("int8", plan.scratch_bytes())) as k,
           tir.imported([plan.loop.text()])):
         _Code(k, plan).emit()
     return k.func

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.depthwise_dsp_plan import Plan
 from edgecc.kernels.int8_packing import HEADER_BYTES
 from edgecc.kernels.isa.dsp import Dsp
@@ -22,12 +23,8 @@ Part = Sums | Widening | Blank
 def build(plan: Plan, symbol: str) -> Any:
     from edgecc.kernels import tir
 
-    spec = plan.spec
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    outputs = [("int8", spec.n * spec.oh * spec.ow * spec.k)]
     parts: list[Part] = [*plan.tiles, plan.widening, plan.blank]
-    with (tir.kernel(symbol, inputs=inputs, outputs=outputs, weights=True,
-                     scratch=("int32", plan.scratch_bytes() // 4), may_alias=True) as k,
+    with (open_kernel(plan.spec, symbol, ("int32", plan.scratch_bytes() // 4)) as k,
           tir.imported([part.text() for part in parts])):
         _Code(k, plan).emit()
     return k.func

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from edgecc.kernels.conv2d_float import open_kernel
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.elementwise import across, header, joined, vector_bytes
 from edgecc.kernels.float_tile import HEADER_BYTES, Epilogue
 from edgecc.kernels.overlap import distance_bytes
@@ -76,7 +76,7 @@ def whole_rows(spec: Conv2d) -> range:
 
 
 def build(spec: Conv2d, symbol: str, target: Any) -> Any:
-    with open_kernel(spec, symbol, 0) as k:
+    with open_kernel(spec, symbol, None, "float32") as k:
         pixels = PIXELS if target.features & ROOMY else 1
         Row(k, spec, vector_bytes(target) // 4, pixels).emit_all()
     return k.func

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from edgecc.kernels import depthwise_float, half_reference, half_tile
-from edgecc.kernels.conv2d_float import open_kernel
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.elementwise import bounded, header, joined, vector_bytes, word
 from edgecc.kernels.overlap import distance_bytes
 from edgecc.kernels.registry import KernelRecord
@@ -39,7 +39,7 @@ def pack(spec: Conv2d, constants: Mapping[str, Any]) -> np.ndarray:
 
 
 def build(spec: Conv2d, symbol: str, target: Any) -> Any:
-    with open_kernel(spec, symbol, 0, "float16") as k:
+    with open_kernel(spec, symbol, None, "float16") as k:
         HalfRow(k, spec, vector_bytes(target) // 2, depthwise_float.PIXELS).emit_all()
     return k.func
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.depthwise_plan import Plan, block_of
 from edgecc.kernels.int8_packing import HEADER_BYTES
 from edgecc.kernels.int8_parameters import Parameters
@@ -23,15 +24,8 @@ from edgecc.kernels.ring import Ring, chained
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    from edgecc.kernels import tir
-
-    spec = plan.spec
-    size = spec.n * spec.oh * spec.ow * spec.k
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    inputs += [("int8", size)] if spec.residual else []
     scratch = ("int8", plan.ring.elements) if plan.ringed else None
-    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                    scratch=scratch, may_alias=True) as k:
+    with open_kernel(plan.spec, symbol, scratch) as k:
         _Code(k, plan).emit()
     return k.func
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.depthwise_plan import NOT_DEPTHWISE
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa.mve import VMLADAVA, Mve
@@ -91,14 +92,7 @@ class Plan:
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    from edgecc.kernels import tir
-
-    spec = plan.spec
-    size = spec.n * spec.oh * spec.ow * spec.k
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    inputs += [("int8", size)] if spec.residual else []
-    with tir.kernel(symbol, inputs=inputs, outputs=[("int8", size)], weights=True,
-                    scratch=("int32", plan.scratch_bytes() // WORD), may_alias=True) as k:
+    with open_kernel(plan.spec, symbol, ("int32", plan.scratch_bytes() // WORD)) as k:
         _Code(k, plan).emit()
     return k.func
 

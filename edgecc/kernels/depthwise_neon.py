@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any
 
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.depthwise_neon_plan import Band, Plan
 from edgecc.kernels.int8_packing import HEADER_BYTES
 from edgecc.kernels.isa.neon import NeonEnd
@@ -23,14 +24,8 @@ from edgecc.kernels.ring import COPY_LANES
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    from edgecc.kernels import tir
-
-    spec = plan.spec
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    outputs = [("int8", spec.n * spec.oh * spec.ow * spec.k)]
     scratch = ("int8", plan.scratch_bytes()) if plan.scratch_bytes() else None
-    with tir.kernel(symbol, inputs=inputs, outputs=outputs, weights=True, scratch=scratch,
-                    may_alias=True) as k:
+    with open_kernel(plan.spec, symbol, scratch) as k:
         _Code(k, plan).emit()
     return k.func
 

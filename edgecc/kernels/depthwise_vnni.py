@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from edgecc.kernels.convolution import open_kernel
 from edgecc.kernels.depthwise_plan import refused
 from edgecc.kernels.int8_packing import HEADER_BYTES, header, wrapped
 from edgecc.kernels.isa.avx_vnni import AvxVnni
@@ -131,13 +132,7 @@ class Plan:
 
 
 def build(plan: Plan, symbol: str) -> Any:
-    from edgecc.kernels import tir
-
-    spec = plan.spec
-    inputs = [("int8", spec.n * spec.h * spec.w * spec.c)]
-    outputs = [("int8", spec.n * spec.oh * spec.ow * spec.k)]
-    with tir.kernel(symbol, inputs=inputs, outputs=outputs, weights=True,
-                    scratch=("uint8", plan.scratch_bytes()), may_alias=True) as k:
+    with open_kernel(plan.spec, symbol, ("uint8", plan.scratch_bytes())) as k:
         _Code(k, plan).emit()
     return k.func
 
