@@ -111,7 +111,7 @@ def _cannot_run(transport: Transport, architecture: str, code: int | None,
         return BoardError(f"the board runs {runs}, the bundle is for {architecture}",
                           where=board.name, needed=architecture, available=runs,
                           advice="compile for the board's own target, or correct its emulator")
-    return BoardError(f"cannot run a program of 4 KB: {reason}", where=board.name,
+    return BoardError(f"cannot run the probe, a program of 6 KB: {reason}", where=board.name,
                       advice="check workdir (mounted noexec?) and emulator of the board")
 
 

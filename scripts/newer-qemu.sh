@@ -26,9 +26,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fetch() {
     mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' | head -1)
+    if [ -z "$mirror" ]; then
+        echo "apt-get knows no mirror of bookworm: apt-get update" >&2
+        return 1
+    fi
     keys=/usr/share/keyrings/debian-archive-keyring.gpg
-    echo "deb [signed-by=$keys] ${mirror:-http://deb.debian.org/debian} bookworm-backports main" \
-        >"$work/list"
+    echo "deb [signed-by=$keys] $mirror bookworm-backports main" >"$work/list"
     mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/root"
     set -- -q -o "Dir::Etc::SourceList=$work/list" -o Dir::Etc::SourceParts=- \
         -o "Dir::State::Lists=$work/lists" -o "Dir::Cache=$work/cache" -o APT::Sandbox::User=root

@@ -251,7 +251,7 @@ def test_an_emulator_of_another_architecture(server, context):
     with pytest.raises(BoardError, match="the board runs riscv64, the bundle is for aarch64"):
         bench(fake.files(), fake.manifest("aarch64"), board, context=context)
     board = dataclasses.replace(server.board, emulator=("qemu-none",))
-    with pytest.raises(BoardError, match="cannot run a program of 4 KB: .*not found"):
+    with pytest.raises(BoardError, match="cannot run the probe, a program of 6 KB: .*not found"):
         bench(fake.files(), fake.manifest("aarch64"), board, context=context)
 
 
